@@ -1,7 +1,7 @@
 // Builds dist/: the library, one entry a verb, shared chunks, declarations, and oclif.manifest.json.
 // Why a bundle: unbundled oclif costs as much start-up time as Node itself (see docs/decisions).
 import { spawnSync } from 'node:child_process';
-import { readdirSync, rmSync } from 'node:fs';
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -44,6 +44,7 @@ await build({
 
 run('tsc', ['-p', 'tsconfig.types.json']);
 run('oclif', ['manifest']);
+writeFileSync('dist/.built', '');
 
 function run(tool, args) {
   const done = spawnSync(process.execPath, [`node_modules/${binOf(tool)}`, ...args], { encoding: 'utf8' });

