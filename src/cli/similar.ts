@@ -8,7 +8,8 @@ export function similarNames(wanted: string, candidates: Iterable<string>): stri
     const text = name.toLowerCase();
     const limit = Math.max(1, Math.floor(target.length / 3));
     const isPart = target.length >= 2 && (text.includes(target) || (text.length >= 2 && target.includes(text)));
-    const score = isPart ? Math.abs(text.length - target.length) / 100 : distance(target, text, limit);
+    // A part beats any typing error, a beginning beats any other part.
+    const score = isPart ? (text.startsWith(target) ? 0 : 0.5) : distance(target, text, limit);
     if (isPart || score <= limit) scored.push({ name, score });
   }
   scored.sort((a, b) => a.score - b.score || (a.name < b.name ? -1 : 1));

@@ -1,8 +1,10 @@
 /** Every document of ours carries this; it rises when a field is renamed or removed. */
 export const schemaVersion = 1;
 
-/** Valid JSON may hold characters that a terminal acts on (C1 controls, bidi overrides): written as \uXXXX it is the
- * same JSON and harmless. C0 controls and lone surrogates are escaped by JSON.stringify itself. */
+/** What a terminal acts on, or cannot show: controls, bidi overrides and invisible ones, halves of characters. */
+const unsafe = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
+const unsafeInYaml = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+/** JSON.stringify itself escapes C0 controls and halves of characters; the rest is valid JSON either way. */
 const unsafeInJson = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** One JSON text. A bigint (int64) becomes a decimal string. */
@@ -20,15 +22,18 @@ export function toNdjson(values: readonly unknown[]): string {
   return values.map((value) => `${toJson(value, 0)}\n`).join('');
 }
 
-/** YAML of the same document. Built from the JSON, so that both say the same and the same text is escaped. */
+/** YAML of the same document, as safe on a terminal. */
 export async function toYaml(value: unknown): Promise<string> {
-  const { stringify } = await import('yaml');
-  return stringify(JSON.parse(JSON.stringify(value, bigintAsText)), {
-    lineWidth: 0,
-    defaultStringType: 'QUOTE_DOUBLE',
-    defaultKeyType: 'PLAIN',
-  }).replace(/[\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  const { Document, visit } = await import('yaml');
+  const content = new Document(JSON.parse(JSON.stringify(value, bigintAsText)));
+  // Escapes exist only inside double quotes: text that needs one is put there, keys included.
+  visit(content, {
+    Scalar(_key, node) {
+      if (typeof node.value === 'string' && unsafe.test(node.value)) node.type = 'QUOTE_DOUBLE';
+    },
+  });
+  return content.toString({ lineWidth: 0 }).replace(unsafeInYaml, (character) => {
+    return `\\U${(character.codePointAt(0) ?? 0).toString(16).padStart(8, '0')}`;
   });
 }
 
