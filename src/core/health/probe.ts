@@ -1,4 +1,7 @@
+import { probeGrpc } from './grpc-probe.js';
+import { probeHttp } from './http-probe.js';
 import type { HealthTarget } from './target.js';
+import { probeTcp } from './tcp-probe.js';
 
 /**
  * Asks once. Resolves with what a healthy answer said, rejects with the reason when there was none; ends soon after
@@ -6,15 +9,14 @@ import type { HealthTarget } from './target.js';
  */
 export type Probe = (signal: AbortSignal) => Promise<string>;
 
-/** The probe of a target. Its adapter is loaded at the first use: gRPC costs a command that never asks nothing. */
+/** The probe of a target. */
 export function probeFor(target: HealthTarget): Probe {
   switch (target.kind) {
     case 'tcp':
-      return async (signal) => (await import('./tcp-probe.js')).probeTcp(target.address, signal);
+      return (signal) => probeTcp(target.address, signal);
     case 'http':
-      return async (signal) => (await import('./http-probe.js')).probeHttp(target.url, signal);
+      return (signal) => probeHttp(target.url, signal);
     case 'grpc':
-      return async (signal) =>
-        (await import('../grpc/health-check.js')).probeGrpc(target.address, target.service, signal);
+      return (signal) => probeGrpc(target.address, target.service, signal);
   }
 }
