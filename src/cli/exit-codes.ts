@@ -33,6 +33,9 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = Object.freeze({
   PARTLY_DONE: 9,
   DECLINED: 10,
   TIMEOUT: 124,
+  WRAPPER_FAILED: 125,
+  COMMAND_NOT_EXECUTABLE: 126,
+  COMMAND_NOT_FOUND: 127,
 });
 
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;

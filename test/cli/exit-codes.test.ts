@@ -32,6 +32,9 @@ test('the exit code of every error is frozen', () => {
     PARTLY_DONE: 9,
     DECLINED: 10,
     TIMEOUT: 124,
+    WRAPPER_FAILED: 125,
+    COMMAND_NOT_EXECUTABLE: 126,
+    COMMAND_NOT_FOUND: 127,
   });
   expect(Object.keys(exitCodeOf).sort()).toEqual([...errorCodes].sort());
 });
