@@ -1,4 +1,5 @@
-import { Command, type Interfaces } from '@oclif/core';
+import type { Interfaces } from '@oclif/core';
+import { Command } from '@oclif/core/command';
 import type { LbctlError } from '../core/model/errors.js';
 import { renderError } from './errors.js';
 import { exitCodeOf } from './exit-codes.js';

@@ -1,4 +1,4 @@
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { LbctlError } from '../core/model/errors.js';
 
 export const outputFormats = ['table', 'wide', 'json', 'yaml', 'ndjson', 'address'] as const;
