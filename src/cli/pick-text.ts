@@ -5,6 +5,7 @@ import { type Column, table } from './output/table.js';
 
 /** Above this many picks a person wants the distribution, not the list. */
 export const listedPicks = 1000;
+const shortSequence = 20;
 
 interface PickResult {
   readonly head: PickHead;
@@ -20,7 +21,9 @@ export function pickText({ head, picks, totals }: PickResult, view: View, option
   if (options.explain) blocks.push(...picks.map((pick) => explain(pick, head)));
   else if (keyed) blocks.push(table(keyColumns(picks), picks, view));
   else if (picks.length > 0) blocks.push(sequences(picks));
-  if (totals.distribution.reduce((sum, row) => sum + row.picks, 0) > picks.length || picks.length > 1) {
+  // One pick, or a sequence that is counted at a glance, speaks for itself.
+  const alone = options.explain || keyed ? 1 : shortSequence;
+  if (picks.length === 0 || picks.length > alone) {
     blocks.push(table(distributionColumns(totals), totals.distribution, view));
   }
   if (totals.moved !== null) {

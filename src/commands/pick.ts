@@ -1,4 +1,5 @@
-import { Args, Flags } from '@oclif/core';
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { outputFlags } from '../cli/flags.js';
 import { keysOf, withoutKeys } from '../cli/pick-keys.js';

@@ -94,7 +94,7 @@ export class Picker {
       ),
     };
     this.keyed = this.#groups.some((group) => group.now.place !== undefined);
-    this.warnings = ring === 'gozero' ? this.#groups.flatMap(gozeroWarnings(request.weightedRing)) : [];
+    this.warnings = this.#groups.flatMap((group) => ringWarnings(group, ring, request.weightedRing));
   }
 
   /** `times` picks in each group. The key may be null only for a policy that is not keyed. */
@@ -169,21 +169,25 @@ function createGroup({ service, nodes }: PickGroup, request: PickRequest): Group
   return { service, nodes: after, now: over(after), before: changes ? over(nodes) : null, picks: new Map() };
 }
 
-function gozeroWarnings(weightedRing: boolean) {
-  return ({ service, nodes }: Group): string[] => {
-    const who = service ?? 'This list';
-    const warnings: string[] = [];
-    if (nodes.length > gozeroSubset) {
-      warnings.push(
-        `${who} has ${nodes.length} instances: go-zero clients would disagree on owners, as each of them hashes over ` +
-          `a random ${gozeroSubset} of its own.`,
-      );
-    }
-    if (!weightedRing && nodes.some((node) => (node.weight ?? 1) !== 1)) {
-      warnings.push(`${who} has weights: the ring ignores them, as go-zero clients do.`);
-    }
-    return warnings;
-  };
+function ringWarnings({ service, nodes }: Group, ring: RingFlavour | null, weightedRing: boolean): string[] {
+  if (ring === null) return [];
+  const who = service ?? 'The list';
+  const warnings: string[] = [];
+  if (ring === 'gozero' && nodes.length > gozeroSubset) {
+    warnings.push(
+      `${who} has ${nodes.length} instances: go-zero clients would disagree on owners, as each of them hashes over ` +
+        `a random ${gozeroSubset} of its own.`,
+    );
+  }
+  if (!weightedRing && nodes.some((node) => (node.weight ?? 1) !== 1)) {
+    warnings.push(`${who} has weights: the ring ignores them, as go-zero clients do.`);
+  }
+  if (weightedRing && new Set(nodes.map((node) => node.weight === undefined)).size > 1) {
+    warnings.push(
+      `${who} mixes nodes with and without weight: on a ring a weight is a percentage, and none means 100.`,
+    );
+  }
+  return warnings;
 }
 
 function count(group: Group, address: string): void {
