@@ -1,52 +1,30 @@
-import type { Instance } from '../core/model/instance.js';
+import type { ServiceEvent, ServiceEventType } from '../core/discovery/observe.js';
 import { instanceDocument } from './instance-document.js';
+import type { Totals } from './instance-set.js';
 import type { Style } from './output/colour.js';
 import { sanitise } from './output/sanitise.js';
 import { document, toJson } from './output/structured.js';
 import { clockTime } from './output/time.js';
 
-export type WatchType =
-  | 'SNAPSHOT'
-  | 'SYNCED'
-  | 'ADDED'
-  | 'REMOVED'
-  | 'CHANGED'
-  | 'PAUSED'
-  | 'RESUMED'
-  | 'RESYNC'
-  | 'STALE'
-  | 'LIVE';
-
 /** One thing that `watch` tells. */
-export interface WatchLine {
-  readonly type: WatchType;
-  readonly revision: bigint;
-  readonly atMs: number;
+export interface WatchLine extends ServiceEvent {
   readonly service: string;
-  /** For the lines about an instance. */
-  readonly instance: Instance | null;
-  /** Why; empty when there is nothing to say. */
-  readonly cause: string;
+  readonly atMs: number;
   /** After this line. */
   readonly totals: Totals;
-}
-
-export interface Totals {
-  readonly up: number;
-  readonly paused: number;
 }
 
 export function watchJson(line: WatchLine): string {
   const { type, revision, atMs, service, cause, instance } = line;
   const time = new Date(atMs).toISOString();
-  const address = instance?.address ?? null;
+  const address = instance === null ? null : line.address;
   return `${toJson(
     document({ type, revision, time, service, address, cause, instance: instance && instanceDocument(instance) }),
     0,
   )}\n`;
 }
 
-const marks: Readonly<Record<WatchType, { mark: string; colour: keyof Style }>> = {
+const marks: Readonly<Record<ServiceEventType, { mark: string; colour: keyof Style }>> = {
   SNAPSHOT: { mark: '=', colour: 'dim' },
   ADDED: { mark: '+', colour: 'green' },
   RESUMED: { mark: '+', colour: 'green' },

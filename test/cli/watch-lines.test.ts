@@ -9,6 +9,7 @@ const line: WatchLine = {
   revision: 9007199254740993n,
   atMs,
   service: 'user.rpc',
+  address: '10.0.0.1:8080',
   instance: instance(),
   cause: 'registered',
   totals: { up: 3, paused: 1 },
