@@ -52,7 +52,10 @@ export class ConsistentHash<I extends Candidate> implements Balancer<I> {
   place(key: string, nextLimit: number): KeyPlacement {
     const lookup = this.#ring.lookup(key);
     if (lookup === null) throw noInstance();
-    return { ...lookup, next: nextLimit > 0 ? this.#ring.owners(key, nextLimit + 1).slice(1) : [] };
+    const { address, hash, point, virtualNode } = lookup;
+    const next = nextLimit > 0 ? this.#ring.owners(key, nextLimit + 1) : [];
+    next.shift();
+    return { address, hash, point, virtualNode, next };
   }
 
   #ringNode({ address, weight }: Candidate): RingNode {

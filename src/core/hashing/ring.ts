@@ -119,15 +119,21 @@ export class Ring {
     let at = size === 0 ? 0 : this.#firstAtOrAfter(this.#flavour.hash(key));
     while (taken.size < wanted) {
       const end = this.#endOfRun(at);
-      let here = Array.from(this.#owner.subarray(at, end)).filter((node) => !taken.has(node));
-      while (here.length > 0 && taken.size < wanted) {
-        const next = here[this.#tieIndex(key, here.length)] ?? 0;
-        taken.add(next);
-        here = here.filter((node) => node !== next);
-      }
+      if (end === at + 1) taken.add(this.#owner[at] ?? 0);
+      else this.#takeShared(key, at, end, taken, wanted);
       at = end % size;
     }
     return [...taken].map((node) => this.#addresses[node] ?? '');
+  }
+
+  /** The owners of one shared point in the order in which they inherit the key from each other. */
+  #takeShared(key: string, start: number, end: number, taken: Set<number>, wanted: number): void {
+    let here = Array.from(this.#owner.subarray(start, end)).filter((node) => !taken.has(node));
+    while (here.length > 0 && taken.size < wanted) {
+      const next = here[this.#tieIndex(key, here.length)] ?? 0;
+      taken.add(next);
+      here = here.filter((node) => node !== next);
+    }
   }
 
   #locate(key: string, hash: Hash64): number | null {
