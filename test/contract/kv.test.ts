@@ -176,15 +176,16 @@ onEveryTarget((etcd) => {
     ] as const)('%s filters, both ends included', async (filter, expected) => {
       const prefix = etcd.prefix();
       await put(etcd.client, `${prefix}a`, '1');
-      const middle = await put(etcd.client, `${prefix}b`, '1');
+      const created = await put(etcd.client, `${prefix}b`, '1');
       await put(etcd.client, `${prefix}c`, '1');
-      const revisions = {
-        min_mod_revision: (await put(etcd.client, `${prefix}b`, '2')) && Number(middle) + 2,
-        max_mod_revision: Number(middle) + 2,
-        min_create_revision: middle,
-        max_create_revision: middle,
-      };
+      const modified = await put(etcd.client, `${prefix}b`, '2');
       await put(etcd.client, `${prefix}a`, '2');
+      const revisions = {
+        min_mod_revision: modified,
+        max_mod_revision: modified,
+        min_create_revision: created,
+        max_create_revision: created,
+      };
       const { kvs } = await etcd.client.kv.range({ ...everythingUnder(prefix), [filter]: revisions[filter] });
       expect(new Set(keysOf(kvs))).toEqual(new Set(expected.map((name) => prefix + name)));
     });
