@@ -80,7 +80,7 @@ export abstract class BaseCommand extends Command {
     const { etcd: settings, warnings } = await resolveSettings(flags, process.env);
     for (const warning of warnings) this.tell(`Warning: ${warning}`);
     const { connect } = await import('../core/etcd/connection.js');
-    const etcd = connect(settings);
+    const etcd = await connect(settings);
     this.lifetime.defer(() => etcd.close());
     return etcd;
   }

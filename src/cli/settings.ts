@@ -2,7 +2,6 @@ import { readFile as readFileOf } from 'node:fs/promises';
 import type { EtcdSettings } from '../core/etcd/port.js';
 import { parseDuration } from '../core/model/duration.js';
 import { LbctlError, messageOf } from '../core/model/errors.js';
-import { parseEndpoints } from './endpoints.js';
 import type { ConnectionFlagValues } from './flags.js';
 import { readServiceConfig } from './service-config.js';
 
@@ -47,7 +46,7 @@ export async function resolveSettings(
   sources.push({ name: 'default', endpoints: '127.0.0.1:2379', dialTimeout: '2s', commandTimeout: '5s' });
 
   const first = (field: Exclude<keyof Source, 'name'>) => sources.find((source) => source[field])?.[field];
-  const endpoints = parseEndpoints(first('endpoints') ?? '');
+  const endpoints = splitEndpoints(first('endpoints') ?? '');
   const tls = await resolveTls(first, readFile);
   const auth = await resolveAuth(sources, readFile);
   return {
@@ -110,6 +109,19 @@ function etcdctlSource(env: Environment): Source {
     dialTimeout: env.ETCDCTL_DIAL_TIMEOUT,
     commandTimeout: env.ETCDCTL_COMMAND_TIMEOUT,
   };
+}
+
+/** Their form is checked by `connect()`; an account in them is refused here, before any message can repeat it. */
+function splitEndpoints(text: string): string[] {
+  if (text.includes('@')) {
+    throw new LbctlError('USAGE', 'An endpoint holds an account', {
+      suggestions: ['Use --user and --password-file, and write endpoints as host:port.'],
+    });
+  }
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
 }
 
 /** `name` or `name:password`, as etcdctl takes it. A password may contain colons, a name may not. */

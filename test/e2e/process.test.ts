@@ -66,7 +66,7 @@ test.each([
   [['list', '-o', 'xml'], 'Expected --output=xml to be one of'],
   [['list', '--json', '-o', 'yaml'], 'two formats'],
   [['watch', 'a', '--debounce', '2s:1s', '--exec', 'true'], 'min:max'],
-  [['list', '--endpoints', 'localhost'], 'localhost:2379'],
+  [['list', '--endpoints', 'localhost'], 'port is missing'],
 ])('%j is a usage error, with and without --json', async (args, text) => {
   const plain = await run(args);
   expect(plain).toMatchObject({ code: 2, stdout: '' });

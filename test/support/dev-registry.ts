@@ -16,7 +16,7 @@ export interface DevRegistry {
 export async function startDevRegistry(): Promise<DevRegistry> {
   const registry = start(['dev', '--listen', '127.0.0.1:0'], { timeoutMs: 300_000 });
   const [endpoint] = await registry.waitFor(/http:\/\/127\.0\.0\.1:\d+(?=\n)/);
-  const etcd = connect({ endpoints: [endpoint] });
+  const etcd = await connect({ endpoints: [endpoint] });
   const write = async (operations: readonly Operation[]) => {
     for (let from = 0; from < operations.length; from += 100) {
       // biome-ignore lint/suspicious/noThenProperty: a transaction has a then and an else; nobody awaits it
