@@ -1,3 +1,4 @@
+import { distinct } from '../core/balancer/balancer.js';
 import { listServices } from '../core/discovery/list-services.js';
 import { readService } from '../core/discovery/read.js';
 import type { DiscoveryOptions } from '../core/discovery/service-ranges.js';
@@ -40,7 +41,7 @@ export async function pickGroups(etcd: Etcd, service: string | undefined, option
 async function readGroup(etcd: Etcd, service: string, options: Options): Promise<PickGroup | null> {
   const { instances, warnings } = await readService(etcd, service, options);
   for (const warning of warnings) options.tell(`Warning: ${warning}`);
-  return instances.length === 0 ? null : { service, nodes: instances.filter(isCandidate) };
+  return instances.length === 0 ? null : { service, nodes: distinct(instances.filter(isCandidate)) };
 }
 
 /** What a client would dial: not what is paused, not what cannot be read. */

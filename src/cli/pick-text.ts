@@ -42,7 +42,7 @@ function sequences(picks: readonly Pick[]): string {
 function keyColumns(picks: readonly Pick[]): Column<Pick>[] {
   const some = (test: (pick: Pick) => boolean, column: Column<Pick>) => (picks.some(test) ? [column] : []);
   return [
-    { title: 'KEY', value: (pick) => pick.key ?? '' },
+    { title: 'KEY', value: (pick) => pick.key || '""' },
     ...some((pick) => pick.service !== null, { title: 'SERVICE', value: (pick) => pick.service ?? '' }),
     { title: 'ADDRESS', value: (pick) => pick.address },
     ...some((pick) => pick.movedFrom !== null, { title: 'MOVED FROM', value: (pick) => pick.movedFrom ?? '-' }),

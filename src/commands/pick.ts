@@ -45,7 +45,7 @@ export default class PickCommand extends BaseCommand {
     without: Flags.string({ ...list, summary: 'Pick as if these had left.', helpValue: 'NODE,…' }),
     explain: Flags.boolean({ summary: 'Say in words why each key is where it is, and what would move it.' }),
     ...dialectFlag,
-    ...outputFlags('table', 'wide', 'json', 'yaml', 'ndjson', 'address'),
+    ...outputFlags('table', 'json', 'yaml', 'ndjson', 'address'),
     ...connectionFlags,
   };
 
