@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Pick, Picker } from '../core/operations/pick.js';
+import type { Pick, Picker, PickHead, PickTotals } from '../core/operations/pick.js';
 import type { OutputFormat } from './flags.js';
 import { sanitise } from './output/sanitise.js';
 import { document, toJson } from './output/structured.js';
@@ -17,6 +17,36 @@ export async function writeOut(text: string): Promise<void> {
 /** Whether the format can be written while the keys are still being read. */
 export function canStream(format: OutputFormat): format is 'json' | 'ndjson' | 'address' {
   return format === 'json' || format === 'ndjson' || format === 'address';
+}
+
+export interface Collected {
+  readonly head: PickHead;
+  /** All of them; none when there were more than the limit. */
+  readonly picks: readonly Pick[];
+  readonly totals: PickTotals;
+  readonly count: number;
+}
+
+/** Picks for all keys, for a format that needs everything before its first line. */
+export async function collectPicks(
+  picker: Picker,
+  keys: KeyBatches,
+  { times, limit }: { times: number; limit: number },
+): Promise<Collected> {
+  const picks: Pick[] = [];
+  let count = 0;
+  for await (const batch of keys) {
+    for (const key of batch) {
+      if (count + times > limit) {
+        count += picker.tally(key, times);
+        continue;
+      }
+      const more = picker.pick(key, times);
+      picks.push(...more);
+      count += more.length;
+    }
+  }
+  return { head: picker.head, picks: count > limit ? [] : picks, totals: picker.totals(), count };
 }
 
 /** Writes the picks of all keys as they come, in constant memory. */

@@ -2,20 +2,14 @@ import type { Pick, PickHead, PickTotals } from '../core/operations/pick.js';
 import type { View } from './base-command.js';
 import { sanitise } from './output/sanitise.js';
 import { type Column, table } from './output/table.js';
+import type { Collected } from './pick-stream.js';
 
 /** Above this many picks a person wants the distribution, not the list. */
 export const listedPicks = 1000;
 const shortSequence = 20;
 
-interface PickResult {
-  readonly head: PickHead;
-  /** All of them; empty when there were too many to list. */
-  readonly picks: readonly Pick[];
-  readonly totals: PickTotals;
-}
-
 /** The result for people: where each key goes or the sequence, then how it adds up, then what a change moved. */
-export function pickText({ head, picks, totals }: PickResult, view: View, options: { explain: boolean }): string {
+export function pickText({ head, picks, totals }: Collected, view: View, options: { explain: boolean }): string {
   const blocks: string[] = [];
   const keyed = picks.some((pick) => pick.hash !== null);
   if (options.explain) blocks.push(...picks.map((pick) => explain(pick, head)));
@@ -48,7 +42,7 @@ function sequences(picks: readonly Pick[]): string {
 function keyColumns(picks: readonly Pick[]): Column<Pick>[] {
   const some = (test: (pick: Pick) => boolean, column: Column<Pick>) => (picks.some(test) ? [column] : []);
   return [
-    { title: 'KEY', value: (pick) => pick.key ?? '' },
+    { title: 'KEY', value: (pick) => pick.key || '""' },
     ...some((pick) => pick.service !== null, { title: 'SERVICE', value: (pick) => pick.service ?? '' }),
     { title: 'ADDRESS', value: (pick) => pick.address },
     ...some((pick) => pick.movedFrom !== null, { title: 'MOVED FROM', value: (pick) => pick.movedFrom ?? '-' }),

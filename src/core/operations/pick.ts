@@ -78,13 +78,8 @@ export class Picker {
 
   /** @throws USAGE for a request that contradicts itself, NO_INSTANCE for a group without nodes, and as changeNodes. */
   constructor(request: PickRequest) {
-    const policy = policyNamed(request.policy);
-    if (request.ring && policy !== 'consistent_hash') {
-      throw new LbctlError('USAGE', `${policy} has no ring to choose with --ring`, {
-        suggestions: ['Use --policy consistent_hash, or leave --ring out.'],
-      });
-    }
-    const ring = policy === 'consistent_hash' ? (request.ring ?? 'gozero') : null;
+    const { policy, ring, keyed } = chosenPolicy(request.policy, request.ring);
+    this.keyed = keyed;
     this.#groups = request.groups.map((group) => createGroup(group, request));
     this.head = {
       policy,
@@ -93,7 +88,6 @@ export class Picker {
         nodes.map(({ address, weight }) => ({ address, weight: weight ?? 1, service })),
       ),
     };
-    this.keyed = this.#groups.some((group) => group.now.place !== undefined);
     this.warnings = this.#groups.flatMap((group) => ringWarnings(group, ring, request.weightedRing));
   }
 
@@ -106,8 +100,8 @@ export class Picker {
     });
   }
 
-  /** As `pick`, only added up. */
-  tally(key: string | null, times = 1): void {
+  /** As `pick`, only added up; gives the number of picks. */
+  tally(key: string | null, times = 1): number {
     for (const group of this.#groups) {
       for (let i = 0; i < times; i++) {
         const { address } = group.now.pick(key === null ? {} : { key }).instance;
@@ -115,6 +109,7 @@ export class Picker {
         if (i === 0 && key !== null && group.now.place) this.#move(group, key, address);
       }
     }
+    return times * this.#groups.length;
   }
 
   totals(): PickTotals {
@@ -151,6 +146,24 @@ export class Picker {
     this.#moves.set(id, move);
     return from;
   }
+}
+
+/**
+ * What a policy's name and a ring mean together; `keyed` policies decide by key.
+ * @throws USAGE for an unknown policy, and for a ring that the policy has not.
+ */
+export function chosenPolicy(
+  name: string,
+  ring: RingFlavour | undefined,
+): { policy: PolicyName; ring: RingFlavour | null; keyed: boolean } {
+  const policy = policyNamed(name);
+  if (ring && policy !== 'consistent_hash') {
+    throw new LbctlError('USAGE', `${policy} has no ring to choose`, {
+      suggestions: ['Use --policy consistent_hash, or leave --ring out.'],
+    });
+  }
+  const keyed = createBalancer(policy, { rng: () => 0 }).place !== undefined;
+  return { policy, ring: policy === 'consistent_hash' ? (ring ?? 'gozero') : null, keyed };
 }
 
 function createGroup({ service, nodes }: PickGroup, request: PickRequest): Group {
