@@ -203,6 +203,14 @@ describe('with a health check', () => {
     expect(log).not.toContain('register');
   });
 
+  it('a command that was never healthy gets its signal at once: there is nothing to take back, nobody to wait for', async () => {
+    const { code, log, interrupt } = holding(server, { probe: refused, drainDelayMs: 60_000 });
+    await appears('up');
+    interrupt('SIGTERM');
+    expect(await code).toBe(15);
+    expect(log).toEqual(['started', 'waiting', 'stopping', 'ended']);
+  });
+
   it('warns when the address answers before the command was started', async () => {
     const { code, log } = holding('exit 98', { probe: async () => 'ok' });
     expect(await code).toBe(98);
