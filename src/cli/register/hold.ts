@@ -140,10 +140,11 @@ export class Hold {
   }
 
   #onInterruption(cause: Interruption): void {
-    if (cause === 'SIGHUP' && this.#command && !this.#plan.hasTerminal) this.#command.signal('SIGHUP');
+    const wraps = this.#plan.command.length > 0;
+    if (cause === 'SIGHUP' && wraps && !this.#plan.hasTerminal) this.#command?.signal('SIGHUP');
     else if (cause === 'EPIPE') {
       // Nobody reads our lines any more; of a command's they are the lesser part.
-      if (!this.#command) this.#settle({ signal: 'SIGTERM' });
+      if (!wraps) this.#settle({ signal: 'SIGTERM' });
     } else if (this.#hurry && cause === 'SIGINT') this.#hurry();
     else this.#settle({ signal: cause });
   }

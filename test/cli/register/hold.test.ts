@@ -143,6 +143,7 @@ describe('with a command', () => {
   it('a hang-up is for the command when there is no terminal, and an end when there was one', async () => {
     const daemon = holding(server);
     await appears('up');
+    await vi.waitFor(() => expect(daemon.log).toEqual(['started', 'register']));
     daemon.interrupt('SIGHUP');
     await appears('hup');
     expect(daemon.log).toEqual(['started', 'register']);
