@@ -72,6 +72,8 @@ export interface MetaRecord {
   readonly pauseRevision: bigint | null;
   /** With `withdrawn`: why. */
   readonly reason: string;
+  /** ISO 8601: since when it is in this state. */
+  readonly since: string;
   /** It takes its address for itself: other publishers of ours give way. */
   readonly exclusive: boolean;
 }
@@ -120,6 +122,7 @@ export function decodeMeta(value: Uint8Array): MetaRecord | null {
     state: object.state === 'paused' || object.state === 'withdrawn' ? object.state : 'up',
     pauseRevision: typeof revision === 'string' && /^\d{1,19}$/.test(revision) ? BigInt(revision) : null,
     reason: textField(object, 'reason') ?? '',
+    since: textField(object, 'since') ?? '',
     exclusive: object.exclusive === true,
   };
 }
