@@ -18,16 +18,12 @@ import type { UnaryRunner } from './unary.js';
 /** 10,000 registrations in two answers; fewer a page when values are so large that a page exceeds what grpc takes. */
 const pageSize = 5000;
 
-/** Reads a range page by page, all pages at the revision of the first. `timeoutMs` bounds the whole. */
-export async function list(
-  unary: UnaryRunner,
-  range: KeyRange,
-  options: RangeOptions,
-  budget: Budget,
-): Promise<Listing> {
-  const { range_end: rangeEnd, ...rest } = rangeBytes(range);
-  const kvs: KeyValue[] = [];
-  let from = rest.key;
+/** Reads a range page by page, all pages at the revision of the first. `options.timeoutMs` bounds the whole. */
+export async function list(unary: UnaryRunner, range: KeyRange, options: RangeOptions): Promise<Listing> {
+  const { key, range_end: rangeEnd } = rangeBytes(range);
+  const rest = unary.budget(options);
+  let kvs: KeyValue[] = [];
+  let from = key;
   let header: Header | null = null;
   let limit = pageSize;
   for (;;) {
@@ -45,7 +41,7 @@ export async function list(
           repeat: 'safe',
           run: (client, callOptions) => client.kv.range(request, callOptions),
         },
-        budget.rest(options),
+        rest(),
       );
       header ??= toHeader(page.header);
       for (const kv of page.kvs) kvs.push(toKeyValue(kv));
@@ -54,16 +50,18 @@ export async function list(
       // The smallest key above the last one: it followed by a zero byte.
       from = Buffer.concat([last.key, Buffer.of(0)]);
     } catch (error) {
-      if (limit === 1 || !isLbctlError(error, 'ETCD_REJECTED') || !error.message.includes('larger than max'))
+      if (isLbctlError(error, 'ETCD_COMPACTED') && header !== null) {
+        // Compacted between two pages: what was read cannot be completed, so read a newer revision.
+        kvs = [];
+        header = null;
+        from = key;
+      } else if (limit > 1 && isLbctlError(error, 'ETCD_REJECTED') && error.message.includes('larger than max')) {
+        limit = Math.ceil(limit / 8);
+      } else {
         throw error;
-      limit = Math.ceil(limit / 8);
+      }
     }
   }
-}
-
-/** Gives every page of one call what is left of the call's time. */
-export interface Budget {
-  rest(options: CallOptions): CallOptions;
 }
 
 export async function txn(

@@ -11,7 +11,7 @@ const channelOptions = {
   'grpc.max_receive_message_length': 64 << 20,
   // By default grpc waits up to 2 minutes between attempts: an etcd that is back must be found at once.
   'grpc.initial_reconnect_backoff_ms': 50,
-  'grpc.max_reconnect_backoff_ms': 1000,
+  'grpc.max_reconnect_backoff_ms': 500,
   'grpc.dns_min_time_between_resolutions_ms': 1000,
   // A connection of its own for each channel: a new channel then really is a new connection.
   'grpc.use_local_subchannel_pool': 1,

@@ -13,8 +13,8 @@ import type { TokenSource } from './token.js';
 export interface UnaryCall<T> {
   /** To follow "Could not": `list user.rpc/`. */
   readonly what: string;
-  /** `attempt` counts from 1: a repeated grant must take "already exists" for success. */
-  run(client: Etcd3, options: GrpcCallOptions, attempt: number): Promise<T>;
+  /** Called once an attempt, when a connection is there. */
+  run(client: Etcd3, options: GrpcCallOptions): Promise<T>;
   /** `once`: not repeated as soon as it may have taken effect. */
   readonly repeat: 'safe' | 'once';
   /** Goes without a token. */
@@ -96,15 +96,23 @@ export class UnaryRunner {
     });
   }
 
+  /** For a call made of several: each time what is left of the whole. */
+  budget(options: CallOptions): () => CallOptions {
+    const { clock, commandTimeoutMs } = this.#deps;
+    const endsAt = clock.monotonic() + (options.timeoutMs ?? commandTimeoutMs);
+    const signal = options.signal === undefined ? {} : { signal: options.signal };
+    return () => ({ ...signal, timeoutMs: Math.max(1, endsAt - clock.monotonic()) });
+  }
+
   async #attempts<T>(call: UnaryCall<T>, progress: Progress, timeoutMs: number): Promise<T> {
     const { balancer, clock, rng } = this.#deps;
     const hosts = call.only ? [call.only] : balancer.all;
     let freshTokens = 0;
     let rounds = 0;
     const triedThisRound = new Set<Host>();
-    for (let attempt = 1; ; attempt++) {
+    for (;;) {
       const host = call.only ?? balancer.choose();
-      const result = await this.#attempt(call, host, attempt, progress);
+      const result = await this.#attempt(call, host, progress);
       progress.inFlight = false;
       if ('value' in result) {
         this.#everAnswered = true;
@@ -135,7 +143,7 @@ export class UnaryRunner {
     }
   }
 
-  async #attempt<T>(call: UnaryCall<T>, host: Host, attempt: number, progress: Progress): Promise<Attempt<T>> {
+  async #attempt<T>(call: UnaryCall<T>, host: Host, progress: Progress): Promise<Attempt<T>> {
     const { clock, dialTimeoutMs } = this.#deps;
     const startedAt = clock.monotonic();
     const remainingMs = progress.deadlineAt - startedAt;
@@ -155,7 +163,7 @@ export class UnaryRunner {
       progress.tap = tap;
       progress.inFlight = true;
       try {
-        return { value: await call.run(link.client, { ...tap.options, deadline: clock.now() + attemptMs }, attempt) };
+        return { value: await call.run(link.client, { ...tap.options, deadline: clock.now() + attemptMs }) };
       } catch (error) {
         if (error instanceof LbctlError) throw error;
         const status = tap.status() ?? { code: 13, details: messageOf(error) };
