@@ -143,6 +143,7 @@ describe('with a command', () => {
   it('a hang-up is for the command when there is no terminal, and an end when there was one', async () => {
     const daemon = holding(server);
     await appears('up');
+    await vi.waitFor(() => expect(daemon.log).toEqual(['started', 'register']));
     daemon.interrupt('SIGHUP');
     await appears('hup');
     expect(daemon.log).toEqual(['started', 'register']);
@@ -201,6 +202,14 @@ describe('with a health check', () => {
     const { code, log } = holding('exit 3', { probe: refused, drainDelayMs: 60_000 });
     expect(await code).toBe(3);
     expect(log).not.toContain('register');
+  });
+
+  it('a command that was never healthy gets its signal at once: there is nothing to take back, nobody to wait for', async () => {
+    const { code, log, interrupt } = holding(server, { probe: refused, drainDelayMs: 60_000 });
+    await appears('up');
+    interrupt('SIGTERM');
+    expect(await code).toBe(15);
+    expect(log).toEqual(['started', 'waiting', 'stopping', 'ended']);
   });
 
   it('warns when the address answers before the command was started', async () => {
