@@ -3,7 +3,6 @@ import type { EtcdSettings } from '../core/etcd/port.js';
 import { parseDuration } from '../core/model/duration.js';
 import { LbctlError, messageOf } from '../core/model/errors.js';
 import type { ConnectionFlagValues } from './flags.js';
-import { readServiceConfig } from './service-config.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => Promise<Buffer>;
@@ -41,8 +40,11 @@ export async function resolveSettings(
 ): Promise<ConnectionSettings> {
   const sources = [flagSource(flags), lbctlSource(env), etcdctlSource(env)];
   const configPath = flags['service-config'] || env.LBCTL_SERVICE_CONFIG;
-  if (configPath)
-    sources.push(await readServiceConfig(await load(readFile, configPath, 'service config'), configPath, env));
+  if (configPath) {
+    // The yaml parser is loaded for those who need it.
+    const { readServiceConfig } = await import('./service-config.js');
+    sources.push(readServiceConfig(await load(readFile, configPath, 'service config'), configPath, env));
+  }
   sources.push({ name: 'default', endpoints: '127.0.0.1:2379', dialTimeout: '2s', commandTimeout: '5s' });
 
   const first = (field: Exclude<keyof Source, 'name'>) => sources.find((source) => source[field])?.[field];
