@@ -64,12 +64,16 @@ export class EtcdRegistration implements Registration {
 
   async stop(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
-    const ended = await this.#publisher?.stop({ timeoutMs });
-    if (ended?.released === false) {
+    const publisher = this.#publisher;
+    if (!publisher) return;
+    const { key } = publisher;
+    const { released } = await publisher.stop({ timeoutMs });
+    if (!released) {
       throw new LbctlError('ETCD_OUTCOME_UNKNOWN', 'etcd did not confirm in time that the registration is gone', {
         suggestions: [`It goes by itself when its lease runs out: lbctl list ${this.#options.service}`],
       });
     }
+    if (key !== '') this.#tell({ state: 'deregistered', detail: `${key} is gone`, key, lease: 0n });
   }
 
   async #run(): Promise<void> {
@@ -106,11 +110,11 @@ export class EtcdRegistration implements Registration {
   }
 
   #onState({ state, reason, key, lease }: PublisherChange): void {
-    // Before the first success it is `trying` that speaks; a publisher that gave up is followed by the next one.
-    if (state === 'registering' || (state === 'stopped' && !this.#stopping.signal.aborted)) return;
-    if (key === '' && state !== 'registered' && state !== 'paused') return;
-    const ownDoing = state === 'paused' && this.#withdrawn !== null;
-    this.#tell({ state: ownDoing ? 'withdrawn' : state, detail: reason, key, lease });
+    // Before the first success it is `trying` that speaks, at the end `stop()`.
+    if (state === 'registering' || state === 'stopped' || key === '') return;
+    if (state === 'paused' && this.#withdrawn !== null) {
+      this.#tell({ state: 'withdrawn', detail: this.#withdrawn, key, lease });
+    } else this.#tell({ state, detail: reason, key, lease });
   }
 }
 

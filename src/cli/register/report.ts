@@ -16,7 +16,7 @@ export interface StateLine {
   readonly detail: string;
 }
 
-const stateWidth = 'registered'.length;
+const stateWidth = 'deregistered'.length;
 
 /** One state change: a line, or a JSON object `{time, state, service, address, key, lease, detail}` on one line. */
 export function renderState(line: StateLine, ttlSeconds: number, json: boolean): string {
