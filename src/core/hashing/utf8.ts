@@ -1,8 +1,10 @@
+const padding = 16;
+
 /**
  * The one buffer that every text is encoded into before it is hashed, so that hashing a key allocates nothing.
  * Its content is valid until the next call of `encode`. 16 bytes of zeros follow the text.
  */
-export class Utf8Scratch {
+class Utf8Scratch {
   bytes = new Uint8Array(1024);
   words = new DataView(this.bytes.buffer);
   readonly #encoder = new TextEncoder();
@@ -30,7 +32,5 @@ export class Utf8Scratch {
     return true;
   }
 }
-
-const padding = 16;
 
 export const scratch = new Utf8Scratch();

@@ -1,6 +1,6 @@
 import { LbctlError } from './errors.js';
 
-export const maxWeight = 10_000;
+const maxWeight = 10_000;
 
 /**
  * A weight as a person wrote it: a whole number from 1 to 10000. Weights that were read from etcd are judged by their
