@@ -5,7 +5,7 @@
  */
 
 /** What an int64 may be on its way out; proto-loader takes both. */
-export type Int64 = number | string;
+type Int64 = number | string;
 
 export interface WireHeader {
   readonly cluster_id?: string;
