@@ -40,7 +40,7 @@ test('a list of many keys is one revision, although a writer changes them betwee
   const etcd = await open(server.endpoint);
   const count = 12_000;
   for (let from = 0; from < count; from += 2000) {
-    const then = Array.from({ length: 2000 }, (_, i) => ({
+    const success = Array.from({ length: 2000 }, (_, i) => ({
       put: `many/${String(from + i).padStart(5, '0')}`,
       value: 'v',
     }));
