@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatDuration } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
@@ -35,12 +36,13 @@ export async function runDemo(request: DemoRequest): Promise<Outcome> {
   const session = await startDemo(request.listen, request.version);
   lifetime.defer(() => session.close());
   const flag = session.endpoint === 'http://127.0.0.1:2379' ? '' : ` --endpoints ${session.endpoint}`;
+  const self = ownName(process.argv[1] ?? '');
   const hints = [
     'In another terminal:',
-    `  lbctl list ${demoService}${flag}`,
-    `  lbctl watch ${demoService}${flag}`,
-    `  lbctl pause ${demoService} ${session.view().rows[0]?.address}${flag} --for 15s`,
-    `  lbctl pick ${demoService} --key user:42${flag}`,
+    `  ${self} list ${demoService}${flag}`,
+    `  ${self} watch ${demoService}${flag}`,
+    `  ${self} pause ${demoService} ${session.view().rows[0]?.address}${flag} --for 15s`,
+    `  ${self} pick ${demoService} --key user:42${flag}`,
   ];
   const { durationMs } = request;
   const ended = new AbortController();
@@ -70,6 +72,11 @@ export async function runDemo(request: DemoRequest): Promise<Outcome> {
   const view = session.view();
   await session.close();
   return { document: view, text: ({ style, width }) => table(columns, view.rows, { style, width }) };
+}
+
+/** How this program was called, so that the same works again: a clone has no `lbctl` on the PATH. */
+function ownName(script: string): string {
+  return path.basename(script) === 'run.js' ? `node ${path.relative(process.cwd(), script)}` : 'lbctl';
 }
 
 /** Whether a live table can be drawn here. */
