@@ -36,6 +36,10 @@ export const errorCodes = [
   'TIMEOUT',
   'NO_INSTANCE',
   'INVALID_ARGUMENT',
+  /** A wrapped command: lbctl could not run it, may not, or it is not there (exit 125, 126, 127). */
+  'WRAPPER_FAILED',
+  'COMMAND_NOT_EXECUTABLE',
+  'COMMAND_NOT_FOUND',
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];

@@ -1,0 +1,109 @@
+import { Command, type Interfaces } from '@oclif/core';
+import type { LbctlError } from '../core/model/errors.js';
+import { renderError } from './errors.js';
+import { exitCodeOf } from './exit-codes.js';
+import { formatOf, type OutputFormat } from './flags.js';
+import { type Lifetime, lifetime } from './lifetime.js';
+import { createStyle, type Style } from './output/colour.js';
+import { sanitiseLines } from './output/sanitise.js';
+import { document, toJson, toNdjson, toYaml } from './output/structured.js';
+
+/** How people see a result: how wide, in which colours, and as of when. */
+export interface View {
+  readonly style: Style;
+  /** Columns of the terminal; undefined when stdout is no terminal. */
+  readonly width: number | undefined;
+  /** More columns were asked for with `-o wide`. */
+  readonly wide: boolean;
+  readonly nowMs: number;
+}
+
+/** What a verb gives back. Each format is made from it in one place. */
+export interface Outcome {
+  /** The document of the JSON contract, without `schemaVersion`. */
+  readonly document: object;
+  /** For people (`-o table`, `-o wide`); ends with a newline, or is empty. */
+  text(view: View): string;
+  /** The rows of `-o ndjson`; absent: the document on one line. */
+  readonly rows?: readonly object[];
+  /** The lines of `-o address`. */
+  readonly addresses?: readonly string[];
+  /** Told on stderr after the document; gives the exit code. */
+  readonly error?: LbctlError;
+  /** An exit code that is no error (a child's own). */
+  readonly exitCode?: number;
+}
+
+/** oclif's own bound for parsed flags and arguments, which it does not export. */
+// biome-ignore lint/suspicious/noExplicitAny: an override has to accept what oclif's method accepts
+type Outputs = Record<string, any>;
+
+/**
+ * The base of every verb. It mends what oclif does to scripts: exit codes are ours with and without `--json`, a closed
+ * pipe ends the process, and nothing is read from stdin unasked. `perform()` returns what happened; the formats, the
+ * exit code and the connection's end are seen to here.
+ */
+export abstract class BaseCommand extends Command {
+  protected readonly lifetime: Lifetime = lifetime;
+  protected format: OutputFormat = 'table';
+
+  /** Does the work. A verb that printed as it went gives only its exit code. */
+  protected abstract perform(): Promise<Outcome | number>;
+
+  /** The exit code of the process. */
+  override async run(): Promise<number> {
+    const outcome = await this.perform();
+    if (typeof outcome === 'number') return outcome;
+    this.print(await this.write(outcome));
+    if (outcome.error) process.stderr.write(renderError(outcome.error, { json: /json$/.test(this.format) }));
+    return outcome.error ? exitCodeOf[outcome.error.code] : (outcome.exitCode ?? 0);
+  }
+
+  /** oclif would set an exit code and print: main does both, the same way for every error. */
+  protected override async catch(error: Error): Promise<never> {
+    throw error;
+  }
+
+  protected override async parse<F extends Outputs, B extends Outputs, A extends Outputs>(
+    options?: Interfaces.Input<F, B, A>,
+    argv?: string[],
+  ): Promise<Interfaces.ParserOutput<F, B, A>> {
+    const parsed = await super.parse<F, B, A>(options, argv);
+    this.format = formatOf(parsed.flags);
+    return parsed;
+  }
+
+  /** Data, to stdout. */
+  protected print(text: string): void {
+    if (text !== '') process.stdout.write(text);
+  }
+
+  /** Progress and warnings, one line to stderr. */
+  protected tell(line: string): void {
+    process.stderr.write(`${sanitiseLines(line)}\n`);
+  }
+
+  protected async view(): Promise<View> {
+    return {
+      style: await createStyle(process.stdout.isTTY === true, process.env),
+      width: process.stdout.isTTY ? process.stdout.columns : undefined,
+      wide: this.format === 'wide',
+      nowMs: Date.now(),
+    };
+  }
+
+  private async write(outcome: Outcome): Promise<string> {
+    switch (this.format) {
+      case 'json':
+        return `${toJson(document(outcome.document))}\n`;
+      case 'yaml':
+        return toYaml(document(outcome.document));
+      case 'ndjson':
+        return toNdjson((outcome.rows ?? [outcome.document]).map(document));
+      case 'address':
+        return (outcome.addresses ?? []).map((address) => `${sanitiseLines(address)}\n`).join('');
+      default:
+        return outcome.text(await this.view());
+    }
+  }
+}

@@ -1,0 +1,94 @@
+import stringWidth from 'string-width';
+import { plainStyle, type Style } from './colour.js';
+import { sanitise } from './sanitise.js';
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly value: (row: Row) => string;
+  readonly align?: 'right';
+  /** Dropped first when the terminal is too narrow; absent: never dropped, only cut. Higher goes first. */
+  readonly dropOrder?: number;
+  readonly paint?: (row: Row, style: Style) => ((text: string) => string) | undefined;
+}
+
+export interface TableOptions {
+  /** Columns of the terminal; absent (a pipe, a file): as wide as the content, nothing dropped or cut. */
+  readonly width?: number | undefined;
+  readonly style?: Style;
+}
+
+const gap = 2;
+const narrowest = 6;
+
+/** Rows as text, one line each, with a header; ends with a newline. Cells are sanitised here, so none can be forgotten. */
+export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], options: TableOptions = {}): string {
+  const style = options.style ?? plainStyle;
+  const all = columns.map((column) => {
+    const cells = rows.map((row) => sanitise(column.value(row)));
+    return { column, cells, width: cells.reduce((widest, cell) => Math.max(widest, width(cell)), width(column.title)) };
+  });
+  const shown = fitted(all, options.width);
+  const lines = [shown.map((entry) => style.bold(pad(entry.column.title, entry))).join(' '.repeat(gap))];
+  rows.forEach((row, index) => {
+    const cells = shown.map((entry) => {
+      const text = pad(cut(entry.cells[index] ?? '', entry.width), entry);
+      return entry.column.paint?.(row, style)?.(text) ?? text;
+    });
+    lines.push(cells.join(' '.repeat(gap)));
+  });
+  return `${lines.map((line) => line.trimEnd()).join('\n')}\n`;
+}
+
+interface Sized<Row> {
+  readonly column: Column<Row>;
+  readonly cells: readonly string[];
+  readonly width: number;
+}
+
+function fitted<Row>(all: ReadonlyArray<Sized<Row>>, limit: number | undefined): ReadonlyArray<Sized<Row>> {
+  if (limit === undefined) return all;
+  let shown = [...all];
+  while (total(shown) > limit) {
+    const droppable = shown.filter((entry) => entry.column.dropOrder !== undefined);
+    const victim = droppable.sort((a, b) => (b.column.dropOrder ?? 0) - (a.column.dropOrder ?? 0))[0];
+    if (victim === undefined) break;
+    shown = shown.filter((entry) => entry !== victim);
+  }
+  // What is left is essential: the widest gives way, a column at a time.
+  let excess = total(shown) - limit;
+  while (excess > 0) {
+    const widest = shown.reduce((a, b) => (b.width > a.width ? b : a));
+    if (widest.width <= narrowest) break;
+    const next = Math.max(narrowest, widest.width - excess);
+    excess -= widest.width - next;
+    shown = shown.map((entry) => (entry === widest ? { ...entry, width: next } : entry));
+  }
+  return shown;
+}
+
+function total(entries: ReadonlyArray<{ width: number }>): number {
+  return entries.reduce((sum, entry) => sum + entry.width, 0) + gap * Math.max(0, entries.length - 1);
+}
+
+function pad<Row>(text: string, entry: Sized<Row>): string {
+  const space = ' '.repeat(Math.max(0, entry.width - width(text)));
+  return entry.column.align === 'right' ? space + text : text + space;
+}
+
+/** At most `limit` cells wide, with an ellipsis where something was cut. Never splits a wide character. */
+function cut(text: string, limit: number): string {
+  if (width(text) <= limit) return text;
+  let kept = '';
+  let used = 0;
+  for (const character of text) {
+    const next = width(character);
+    if (used + next > limit - 1) break;
+    kept += character;
+    used += next;
+  }
+  return `${kept}…`;
+}
+
+function width(text: string): number {
+  return /^[\x20-\x7e]*$/.test(text) ? text.length : stringWidth(text);
+}
