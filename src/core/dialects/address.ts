@@ -1,0 +1,68 @@
+import { LbctlError } from '../model/errors.js';
+
+export interface HostPort {
+  /** Without brackets; may be empty. */
+  readonly host: string;
+  /** Null when there is none. */
+  readonly port: number | null;
+  /** An IPv6 host was written without brackets, so where the port begins is a guess. */
+  readonly unbracketed: boolean;
+}
+
+/** Splits `host:port`, `[v6]:port`, and the two malformed IPv6 shapes that go-zero registers. */
+export function splitHostPort(address: string): HostPort {
+  const bracketed = /^\[([^\]]*)\](?::(\d+))?$/.exec(address);
+  if (bracketed) return { host: bracketed[1] ?? '', port: portNumber(bracketed[2]), unbracketed: false };
+  const colons = address.split(':').length - 1;
+  if (colons === 0) return { host: address, port: null, unbracketed: false };
+  const at = address.lastIndexOf(':');
+  return { host: address.slice(0, at), port: portNumber(address.slice(at + 1)), unbracketed: colons > 1 };
+}
+
+function portNumber(text: string | undefined): number | null {
+  return text !== undefined && /^\d{1,5}$/.test(text) ? Number(text) : null;
+}
+
+export function joinHostPort(host: string, port: number): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+const anyHost = new Set(['', '0.0.0.0', '::', '0:0:0:0:0:0:0:0']);
+
+export function isAnyHost(host: string): boolean {
+  return anyHost.has(host);
+}
+
+/** Why no client on another machine can dial this address, or null. */
+export function undialable(address: string): string | null {
+  const { host, port, unbracketed } = splitHostPort(address);
+  if (unbracketed) return 'an IPv6 host without brackets';
+  if (port === null) return 'no port';
+  if (port < 1 || port > 65_535) return `port ${port} does not exist`;
+  if (isAnyHost(host)) return 'it names every interface, not a host';
+  if (host === 'localhost' || host === '::1' || /^127\./.test(host)) return 'a loopback address';
+  return null;
+}
+
+/**
+ * An address that may be registered: a host and a port from 1 to 65535, no blanks.
+ * @throws USAGE with the remedy.
+ */
+export function checkAddress(address: string): void {
+  const { host, port, unbracketed } = splitHostPort(address);
+  const why = /[\s\p{C}/]/u.test(address)
+    ? 'it contains blanks, control characters or a slash'
+    : unbracketed
+      ? 'an IPv6 host needs brackets'
+      : port === null
+        ? 'the port is missing'
+        : port < 1 || port > 65_535
+          ? `port ${port} is outside 1 to 65535`
+          : host === ''
+            ? 'the host is missing'
+            : null;
+  if (why === null) return;
+  throw new LbctlError('USAGE', `"${address}" cannot be an instance's address: ${why}`, {
+    suggestions: ['Write host:port, for example 10.0.0.7:8080 or [fd00::7]:8080.'],
+  });
+}

@@ -1,0 +1,268 @@
+import { undialable } from '../dialects/address.js';
+import { type Reading, readValue } from '../dialects/layout.js';
+import type { KeyValue } from '../etcd/port.js';
+import type { Instance, Note, Pause } from '../model/instance.js';
+import { decodeMeta, decodePause, type MetaRecord, OverlayKeys, type PauseRecord } from './overlay.js';
+import type { DiscoveryOptions, RangeKind } from './service-ranges.js';
+
+interface Row {
+  readonly kv: KeyValue;
+  readonly reading: Reading;
+  readonly address: string;
+  readonly id: string;
+}
+
+interface MetaRow {
+  readonly kv: KeyValue;
+  readonly id: string;
+  readonly record: MetaRecord;
+}
+
+interface PauseRow {
+  readonly kv: KeyValue;
+  readonly record: PauseRecord;
+}
+
+/** One key that came, changed or went, read once. */
+export type Prepared =
+  | { readonly kind: 'instances'; readonly key: string; readonly row: Row | null }
+  | { readonly kind: 'meta'; readonly key: string; readonly row: MetaRow | null }
+  | { readonly kind: 'pause'; readonly key: string; readonly address: string; readonly row: PauseRow | null };
+
+/** What a change may alter: instances by key, and by address those that are out of rotation. */
+export interface Footprint {
+  readonly keys: readonly string[];
+  readonly addresses: readonly string[];
+}
+
+/**
+ * All that is known of one service: the instance keys joined with lbctl's records. Each change costs the same however
+ * large the service is; `instances()` alone walks everything.
+ */
+export class ServiceState {
+  readonly service: string;
+  readonly #options: DiscoveryOptions;
+  readonly #overlay: OverlayKeys;
+  readonly #rows = new Map<string, Row>();
+  readonly #metas = new Map<string, MetaRow>();
+  readonly #pauses = new Map<string, PauseRow>();
+  /** address -> instance keys; instance key -> overlay key; address -> overlay keys. */
+  readonly #keysOf = new Map<string, Set<string>>();
+  readonly #metaOf = new Map<string, string>();
+  readonly #metasAt = new Map<string, Set<string>>();
+
+  constructor(service: string, options: DiscoveryOptions = {}) {
+    this.service = service;
+    this.#options = options;
+    this.#overlay = new OverlayKeys(options.overlayRoot);
+  }
+
+  prepare(kind: RangeKind, prefix: string, key: string, kv: KeyValue | null): Prepared {
+    if (kind === 'instances') return { kind, key, row: kv && this.#readRow(kv, prefix) };
+    const name = this.#overlay.parse(key)?.name ?? '';
+    if (kind === 'meta') {
+      const record = kv && decodeMeta(kv.value);
+      return { kind, key, row: kv && record && { kv, id: name, record } };
+    }
+    const record = kv && decodePause(kv.value);
+    return { kind, key, address: name, row: kv && record && { kv, record } };
+  }
+
+  footprint(change: Prepared): Footprint {
+    if (change.kind === 'pause') return { keys: [], addresses: [change.address] };
+    if (change.kind === 'instances') {
+      const addresses = [this.#rows.get(change.key)?.address, change.row?.address];
+      return { keys: [change.key], addresses: addresses.filter((address) => address !== undefined) };
+    }
+    const records = [this.#metas.get(change.key)?.record, change.row?.record].filter((record) => record !== undefined);
+    return { keys: records.map((record) => record.key), addresses: records.map((record) => record.address) };
+  }
+
+  apply(change: Prepared): void {
+    if (change.kind === 'instances') {
+      const old = this.#rows.get(change.key);
+      if (old) drop(this.#keysOf, old.address, change.key);
+      this.#rows.delete(change.key);
+      if (!change.row) return;
+      this.#rows.set(change.key, change.row);
+      put(this.#keysOf, change.row.address, change.key);
+    } else if (change.kind === 'meta') {
+      const old = this.#metas.get(change.key);
+      if (old) drop(this.#metasAt, old.record.address, change.key);
+      if (old && this.#metaOf.get(old.record.key) === change.key) this.#metaOf.delete(old.record.key);
+      this.#metas.delete(change.key);
+      if (!change.row) return;
+      this.#metas.set(change.key, change.row);
+      this.#metaOf.set(change.row.record.key, change.key);
+      put(this.#metasAt, change.row.record.address, change.key);
+    } else if (change.row) {
+      this.#pauses.set(change.address, change.row);
+    } else {
+      this.#pauses.delete(change.address);
+    }
+  }
+
+  /** The instance of a key that is in etcd, joined with what is known of it. */
+  instance(key: string): Instance | null {
+    const row = this.#rows.get(key);
+    if (!row) return null;
+    const { kv, address, reading } = row;
+    const decoded = reading.decoded;
+    const meta = this.#meta(key)?.record;
+    const paused = address === '' ? undefined : this.#pauses.get(address);
+    const cameBack = paused !== undefined && kv.createRevision > paused.kv.modRevision;
+    const notes: Note[] = [];
+    if (kv.lease === 0n) notes.push('PERMANENT');
+    if (address === '') notes.push('UNPARSED');
+    else if ((this.#keysOf.get(address)?.size ?? 0) > 1) notes.push('DUPLICATE');
+    if (address !== '' && undialable(address) !== null) notes.push('UNDIALABLE');
+    if (cameBack) notes.push('CAME-BACK');
+    return {
+      address,
+      id: row.id,
+      key,
+      service: this.service,
+      dialect: reading.dialect,
+      admin: 'up',
+      health: 'unknown',
+      // What the value itself says wins: it is what every client of that layout acts on.
+      weight: decoded?.weight ?? meta?.weight ?? 1,
+      zone: decoded?.zone ?? meta?.zone ?? '',
+      version: decoded?.version ?? meta?.version ?? '',
+      metadata: { ...meta?.metadata, ...decoded?.metadata },
+      lease: kv.lease === 0n ? null : { id: kv.lease },
+      createRevision: kv.createRevision,
+      modRevision: kv.modRevision,
+      owner: meta?.owner ?? null,
+      pause: paused ? pauseOf(paused.record, cameBack) : null,
+      notes,
+    };
+  }
+
+  /** Instances of an address that are out of rotation: their keys are gone, lbctl's records tell of them. */
+  parked(address: string): readonly Instance[] {
+    const pause = this.#pauses.get(address);
+    const alive: Instance[] = [];
+    for (const overlayKey of this.#metasAt.get(address) ?? []) {
+      const meta = this.#metas.get(overlayKey);
+      if (meta && meta.record.state !== 'up' && !this.#rows.has(meta.record.key))
+        alive.push(this.#parkedOwn(meta, pause));
+    }
+    if (alive.length > 0 || !pause || this.#keysOf.has(address)) return alive;
+    return [this.#ownerGone(address, pause)];
+  }
+
+  /** Everything, in and out of rotation, by address and then key. */
+  instances(): readonly Instance[] {
+    const all: Instance[] = [];
+    for (const key of this.#rows.keys()) {
+      const instance = this.instance(key);
+      if (instance) all.push(instance);
+    }
+    for (const address of new Set([...this.#metasAt.keys(), ...this.#pauses.keys()])) all.push(...this.parked(address));
+    return all.sort((a, b) => compare(a.address, b.address) || compare(a.key, b.key));
+  }
+
+  /** The mod revision of the pause record of an address, 0n when there is none. */
+  pauseRevision(address: string): bigint {
+    return this.#pauses.get(address)?.kv.modRevision ?? 0n;
+  }
+
+  /** What the owner of an instance key wrote about it; null for other publishers. */
+  metaRecord(key: string): MetaRecord | null {
+    return this.#meta(key)?.record ?? null;
+  }
+
+  #meta(key: string): MetaRow | undefined {
+    const overlayKey = this.#metaOf.get(key);
+    return overlayKey === undefined ? undefined : this.#metas.get(overlayKey);
+  }
+
+  #readRow(kv: KeyValue, prefix: string): Row | null {
+    const reading = readValue(kv.value, this.service, prefix, this.#options);
+    if (!reading) return null;
+    const id = this.#options.exactMatch ? kv.key.slice(kv.key.lastIndexOf('/') + 1) : kv.key.slice(prefix.length);
+    return { kv, reading, id, address: reading.decoded?.address ?? '' };
+  }
+
+  #parkedOwn({ kv, id, record }: MetaRow, pause: PauseRow | undefined): Instance {
+    const withdrawn: Pause = {
+      by: 'its own process',
+      at: record.since,
+      reason: record.reason,
+      strategy: 'withdrawn',
+      until: null,
+      cameBack: false,
+    };
+    return {
+      ...bare(this.service, record.address),
+      id,
+      key: record.key,
+      dialect: record.dialect,
+      weight: record.weight,
+      zone: record.zone,
+      version: record.version,
+      metadata: record.metadata,
+      lease: kv.lease === 0n ? null : { id: kv.lease },
+      createRevision: kv.createRevision,
+      modRevision: kv.modRevision,
+      owner: record.owner,
+      pause: pause ? pauseOf(pause.record, false) : record.state === 'withdrawn' ? withdrawn : null,
+    };
+  }
+
+  #ownerGone(address: string, { kv, record }: PauseRow): Instance {
+    return {
+      ...bare(this.service, address),
+      id: record.restore.id,
+      key: record.restore.key,
+      dialect: record.restore.dialect,
+      createRevision: kv.createRevision,
+      modRevision: kv.modRevision,
+      pause: pauseOf(record, false),
+      notes: ['OWNER-GONE'],
+    };
+  }
+}
+
+function bare(service: string, address: string): Instance {
+  return {
+    address,
+    id: '',
+    key: '',
+    service,
+    dialect: 'unknown',
+    admin: 'paused',
+    health: 'unknown',
+    weight: 1,
+    zone: '',
+    version: '',
+    metadata: {},
+    lease: null,
+    createRevision: 0n,
+    modRevision: 0n,
+    owner: null,
+    pause: null,
+    notes: [],
+  };
+}
+
+function pauseOf({ by, at, reason, strategy, until }: PauseRecord, cameBack: boolean): Pause {
+  return { by, at, reason, strategy, until, cameBack };
+}
+
+function put(index: Map<string, Set<string>>, at: string, key: string): void {
+  const keys = index.get(at);
+  if (keys) keys.add(key);
+  else index.set(at, new Set([key]));
+}
+
+function drop(index: Map<string, Set<string>>, at: string, key: string): void {
+  const keys = index.get(at);
+  keys?.delete(key);
+  if (keys?.size === 0) index.delete(at);
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,16 @@
+import type { CallOptions, Compare, Etcd, Operation, TxnResult } from '../etcd/port.js';
+
+/**
+ * A transaction that means the same when it runs twice: one that only states what should stand there, or whose compares
+ * fail the second time and whose `otherwise` shows why.
+ */
+export function repeatableTxn(
+  etcd: Etcd,
+  compares: readonly Compare[],
+  operations: readonly Operation[],
+  otherwise: readonly Operation[],
+  call: CallOptions,
+): Promise<TxnResult> {
+  // biome-ignore lint/suspicious/noThenProperty: etcd's own word; an array is no thenable.
+  return etcd.txn({ if: compares, then: operations, else: otherwise }, { ...call, idempotent: true });
+}

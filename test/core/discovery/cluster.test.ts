@@ -1,0 +1,236 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { observeService, type ServiceEvent } from '../../../src/core/discovery/observe.js';
+import { readService } from '../../../src/core/discovery/read.js';
+import { Subscriber } from '../../../src/core/discovery/subscriber.js';
+import { ManualClock, settle } from '../../support/manual-clock.js';
+import { MemoryStore } from '../../support/memory-etcd.js';
+
+function world(seed = 0.5) {
+  const clock = new ManualClock();
+  const store = new MemoryStore(clock);
+  const ports = { clock, rng: () => seed, defer: (fn: () => void) => void setImmediate(fn) };
+  return { clock, store, ports };
+}
+
+async function observed(w: ReturnType<typeof world>, service = 'user.rpc') {
+  const events: ServiceEvent[] = [];
+  const membership = await observeService(w.store.client(), service, (event) => events.push(event), {}, w.ports);
+  const lines = () => events.map((event) => `${event.type} ${event.address} ${event.cause}`.replace(/ +/g, ' ').trim());
+  return { events, membership, lines };
+}
+
+const meta = (key: string, weight: number, state = 'up') =>
+  JSON.stringify({
+    address: '10.0.0.1:80',
+    dialect: 'gozero',
+    key,
+    weight,
+    state,
+    owner: { host: 'h', pid: 1, version: '1' },
+  });
+
+describe('a watched service', () => {
+  it('is told as a snapshot, then event by event with causes', async () => {
+    const w = world();
+    w.store.grant(7n, 10);
+    w.store.put('user.rpc/7', '10.0.0.1:80', 7n);
+    const { lines, events, membership } = await observed(w);
+    w.store.put('user.rpc/8', '10.0.0.2:80');
+    await settle();
+    w.store.put('user.rpc/8', '10.0.0.3:80');
+    await settle();
+    w.store.delete('user.rpc/7');
+    w.store.put('user.rpc/7', '10.0.0.1:80', 7n);
+    await settle();
+    w.store.revoke(7n);
+    await settle();
+    expect(lines()).toEqual([
+      'SNAPSHOT 10.0.0.1:80 present',
+      'SYNCED 1 instances',
+      'ADDED 10.0.0.2:80 registered',
+      'CHANGED 10.0.0.3:80 value changed 10.0.0.2:80 -> 10.0.0.3:80',
+      'REMOVED 10.0.0.1:80 deleted',
+      'ADDED 10.0.0.1:80 re-registered, same lease',
+      'REMOVED 10.0.0.1:80 expired or revoked',
+    ]);
+    const revisions = events.map((event) => event.revision);
+    expect(revisions).toEqual([...revisions].sort((a, b) => Number(a - b)));
+    await membership.close();
+    expect(w.store.watchers.size).toBe(0);
+    expect(w.clock.pending).toBe(0);
+  });
+
+  it('knows the weight of an instance when it tells of it, though key and record come in two messages', async () => {
+    const w = world();
+    const { events, lines, membership } = await observed(w);
+    w.store.write([
+      { put: 'user.rpc/1', value: '10.0.0.1:80' },
+      { put: 'lbctl/v1/meta/user.rpc/1', value: meta('user.rpc/1', 5) },
+    ]);
+    await settle();
+    expect(events.at(-1)).toMatchObject({ type: 'ADDED', instance: { weight: 5, owner: { pid: 1 } } });
+    w.store.put('lbctl/v1/meta/user.rpc/1', meta('user.rpc/1', 1));
+    await settle();
+    expect(lines().at(-1)).toBe('CHANGED 10.0.0.1:80 weight 5 -> 1');
+    await membership.close();
+  });
+
+  it('tells a pause of a managed instance as a pause, and its return as a resume', async () => {
+    const w = world();
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    w.store.put('lbctl/v1/meta/user.rpc/1', meta('user.rpc/1', 5));
+    const { lines, membership } = await observed(w);
+    const record = { by: 'ann', at: '2026-01-01T00:00:00Z', reason: 'deploy', strategy: 'managed', until: null };
+    w.store.put('lbctl/v1/pause/user.rpc/10.0.0.1:80', JSON.stringify(record));
+    await settle();
+    w.store.write([
+      { delete: { key: 'user.rpc/1' } },
+      { delete: { key: 'lbctl/v1/meta/user.rpc/1' } },
+      { put: 'lbctl/v1/meta/user.rpc/2', value: meta('user.rpc/2', 5, 'paused') },
+    ]);
+    await settle();
+    const view = await readService(w.store.client(), 'user.rpc');
+    expect(view.instances).toMatchObject([
+      { address: '10.0.0.1:80', admin: 'paused', weight: 5, pause: { by: 'ann', reason: 'deploy' }, notes: [] },
+    ]);
+    w.store.delete('lbctl/v1/pause/user.rpc/10.0.0.1:80');
+    await settle();
+    w.store.write([
+      { delete: { key: 'lbctl/v1/meta/user.rpc/2' } },
+      { put: 'user.rpc/3', value: '10.0.0.1:80' },
+      { put: 'lbctl/v1/meta/user.rpc/3', value: meta('user.rpc/3', 5) },
+    ]);
+    await settle();
+    expect(lines().slice(2)).toEqual(['PAUSED 10.0.0.1:80 paused by ann: deploy', 'RESUMED 10.0.0.1:80 resumed']);
+    await membership.close();
+  });
+
+  it('keeps the last set through an outage, then tells the difference', async () => {
+    const w = world();
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    const subscriber = new Subscriber(w.store.client(), 'user.rpc', {}, w.ports);
+    await subscriber.start();
+    const { lines, membership } = await observed(w);
+    w.store.set('down');
+    await w.clock.advance(12_000);
+    expect(subscriber.addresses()).toEqual(['10.0.0.1:80']);
+    expect(subscriber.staleForMs).toBe(12_000);
+    w.store.put('user.rpc/1', '10.0.0.9:80');
+    w.store.put('user.rpc/2', '10.0.0.2:80');
+    w.store.compact();
+    w.store.set('none');
+    await w.clock.advance(3000);
+    expect(subscriber.addresses()).toEqual(['10.0.0.2:80', '10.0.0.9:80']);
+    expect(subscriber.staleForMs).toBeNull();
+    expect(lines().slice(2)).toEqual([
+      'STALE connection lost',
+      'LIVE etcd answers again',
+      'RESYNC compacted',
+      'CHANGED 10.0.0.9:80 value changed 10.0.0.1:80 -> 10.0.0.9:80',
+      'ADDED 10.0.0.2:80 registered',
+    ]);
+    await subscriber.close();
+    await membership.close();
+  });
+
+  it('shares one watch between all who follow it, and ends it with the last', async () => {
+    const w = world();
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    const client = w.store.client();
+    const [a, b] = [new Subscriber(client, 'user.rpc', {}, w.ports), new Subscriber(client, 'user.rpc', {}, w.ports)];
+    await Promise.all([a.start(), b.start()]);
+    const seen: (readonly string[])[] = [];
+    b.onChange((addresses) => seen.push(addresses));
+    expect(seen).toEqual([['10.0.0.1:80']]);
+    expect(w.store.watchers.size).toBe(1);
+    await a.close();
+    w.store.put('user.rpc/2', '10.0.0.2:80');
+    await settle();
+    expect(seen.at(-1)).toEqual(['10.0.0.1:80', '10.0.0.2:80']);
+    expect(a.addresses()).toEqual(['10.0.0.1:80']);
+    await b.close();
+    expect(w.store.watchers.size).toBe(0);
+    expect(w.clock.pending).toBe(0);
+  });
+
+  it('fails its start when nobody answers, and may be started again', async () => {
+    const w = world();
+    w.store.set('down');
+    const subscriber = new Subscriber(w.store.client(), 'user.rpc', {}, w.ports);
+    await expect(subscriber.start()).rejects.toMatchObject({ code: 'ETCD_UNREACHABLE' });
+    w.store.set('none');
+    await subscriber.start();
+    expect(subscriber.addresses()).toEqual([]);
+    await subscriber.close();
+  });
+
+  it('finds an event that etcd never sent', async () => {
+    const w = world();
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    const { lines, membership } = await observed(w);
+    w.store.kvs.delete('user.rpc/1');
+    await w.clock.advance(400_000);
+    expect(lines().slice(2)).toEqual(['RESYNC missed events', 'REMOVED 10.0.0.1:80 deleted']);
+    await membership.close();
+  });
+
+  it('works without the overlay when the user may not read it, and says so', async () => {
+    const w = world();
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    w.store.denied = ['lbctl/', '/services/', '/microservices/'];
+    const warnings: string[] = [];
+    const options = { onWarning: (warning: string) => warnings.push(warning) };
+    const events: ServiceEvent[] = [];
+    const membership = await observeService(w.store.client(), 'user.rpc', (e) => events.push(e), options, w.ports);
+    w.store.put('user.rpc/2', '10.0.0.2:80');
+    await settle();
+    expect(events.map((event) => event.type)).toEqual(['SNAPSHOT', 'SYNCED', 'ADDED']);
+    expect(warnings.join()).toMatch(/may not read lbctl\/v1\/pause/);
+    await membership.close();
+    w.store.denied.push('user.rpc/');
+    await expect(readService(w.store.client(), 'user.rpc')).rejects.toMatchObject({ code: 'ETCD_PERMISSION_DENIED' });
+  });
+});
+
+type Step = ['put', number, number] | ['delete', number] | ['down' | 'up' | 'compact' | 'wipe' | 'wait'];
+
+it('equals what etcd holds after any mixture of writes and faults, and its events account for it', async () => {
+  const step: fc.Arbitrary<Step> = fc.oneof(
+    fc.tuple(fc.constant('put' as const), fc.nat(4), fc.nat(3)),
+    fc.tuple(fc.constant('delete' as const), fc.nat(4)),
+    fc.tuple(fc.constantFrom('down' as const, 'up' as const, 'compact' as const, 'wipe' as const, 'wait' as const)),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      const w = world(0.3);
+      const subscriber = new Subscriber(w.store.client(), 'user.rpc', {}, w.ports);
+      await subscriber.start();
+      const { events, membership } = await observed(w);
+      for (const [what, key, value] of steps) {
+        if (what === 'put') w.store.put(`user.rpc/${key}`, `10.0.0.${value}:80`);
+        else if (what === 'delete') w.store.delete(`user.rpc/${key}`);
+        else if (what === 'down') w.store.set('down');
+        else if (what === 'up') w.store.set('none');
+        else if (what === 'compact') w.store.compact();
+        else if (what === 'wipe') w.store.wipe();
+        else await settle();
+      }
+      w.store.set('none');
+      await w.clock.advance(5000);
+      const held = new Map([...w.store.kvs.values()].map((kv) => [kv.key, kv.value.toString()]));
+      expect(subscriber.addresses()).toEqual([...new Set(held.values())].sort());
+      const folded = new Map<string, string>();
+      for (const { type, instance } of events) {
+        if (type === 'REMOVED' && instance) expect(folded.delete(instance.key)).toBe(true);
+        else if (type === 'ADDED' && instance) expect(folded.has(instance.key)).toBe(false);
+        if (type !== 'REMOVED' && instance) folded.set(instance.key, instance.address);
+      }
+      expect(folded).toEqual(held);
+      await membership.close();
+      await subscriber.close();
+      expect(w.store.watchers.size).toBe(0);
+    }),
+    { numRuns: 60 },
+  );
+});
