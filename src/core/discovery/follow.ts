@@ -95,6 +95,19 @@ export class Follower {
     this.#reconcileIn(this.#period());
   }
 
+  /** As `start`, trying until it works or is closed. @throws when the user may read none of it. */
+  async startInTheEnd(): Promise<void> {
+    for (let attempt = 0; !this.#closing.signal.aborted; attempt++) {
+      try {
+        return await this.start();
+      } catch (error) {
+        if (this.#closing.signal.aborted) return;
+        if (isLbctlError(error, 'ETCD_PERMISSION_DENIED')) throw error;
+        await sleep(this.#ports.clock, backOffMs(attempt, this.#ports.rng), this.#closing.signal);
+      }
+    }
+  }
+
   /** Ends the watch; no handler is called after this was called. */
   async close(): Promise<void> {
     this.#closing.abort();

@@ -7,6 +7,7 @@ export type Target =
   | { readonly rotation: 'out'; readonly pauseRevision: bigint | null; readonly reason: string };
 
 export interface Machine {
+  readonly started: boolean;
   readonly pauseRevision: bigint | null;
   readonly withdrawn: string | null;
   readonly stopping: boolean;
@@ -46,6 +47,7 @@ export type Effect =
   | { readonly do: 'cancel' };
 
 export const initialMachine: Machine = {
+  started: false,
   pauseRevision: null,
   withdrawn: null,
   stopping: false,
@@ -89,7 +91,7 @@ export function step(machine: Machine, event: PublisherEvent): readonly [Machine
 function take(machine: Machine, event: PublisherEvent): readonly [Machine, readonly Effect[]] {
   switch (event.type) {
     case 'start':
-      return [machine, []];
+      return [{ ...machine, started: true }, []];
     case 'pause-record':
       return [{ ...machine, pauseRevision: event.revision }, []];
     case 'withdraw':
@@ -125,9 +127,9 @@ function lost(machine: Machine): readonly [Machine, readonly Effect[]] {
 }
 
 function decide(machine: Machine): readonly [Machine, readonly Effect[]] {
-  if (machine.stopping) {
-    return machine.ended ? [machine, []] : [{ ...machine, doing: 'releasing' }, [{ do: 'release' }]];
-  }
+  if (!machine.started) return [machine.stopping ? { ...machine, ended: true } : machine, []];
+  if (machine.ended) return [machine, []];
+  if (machine.stopping) return [{ ...machine, doing: 'releasing' }, [{ do: 'release' }]];
   const goal = wanted(machine);
   if (machine.held?.rotation !== goal.rotation) {
     return [{ ...machine, doing: 'registering', goal }, [{ do: 'register', goal }]];
