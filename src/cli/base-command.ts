@@ -1,12 +1,15 @@
-import { Command, type Interfaces } from '@oclif/core';
+import type { Interfaces } from '@oclif/core';
+import { Command } from '@oclif/core/command';
+import type { Etcd } from '../core/etcd/port.js';
 import type { LbctlError } from '../core/model/errors.js';
 import { renderError } from './errors.js';
 import { exitCodeOf } from './exit-codes.js';
-import { formatOf, type OutputFormat } from './flags.js';
+import { type ConnectionFlagValues, formatOf, type OutputFormat } from './flags.js';
 import { type Lifetime, lifetime } from './lifetime.js';
 import { createStyle, type Style } from './output/colour.js';
 import { sanitiseLines } from './output/sanitise.js';
 import { document, toJson, toNdjson, toYaml } from './output/structured.js';
+import { resolveSettings } from './settings.js';
 
 /** How people see a result: how wide, in which colours, and as of when. */
 export interface View {
@@ -55,8 +58,7 @@ export abstract class BaseCommand extends Command {
     const outcome = await this.perform();
     if (typeof outcome === 'number') return outcome;
     this.print(await this.write(outcome));
-    if (outcome.error) process.stderr.write(renderError(outcome.error, { json: /json$/.test(this.format) }));
-    return outcome.error ? exitCodeOf[outcome.error.code] : (outcome.exitCode ?? 0);
+    return outcome.error ? this.fail(outcome.error) : (outcome.exitCode ?? 0);
   }
 
   /** oclif would set an exit code and print: main does both, the same way for every error. */
@@ -73,6 +75,16 @@ export abstract class BaseCommand extends Command {
     return parsed;
   }
 
+  /** The shared connection; left when the process ends. etcd3 and gRPC are loaded here, by the verbs that need them. */
+  protected async connect(flags: ConnectionFlagValues): Promise<Etcd> {
+    const { etcd: settings, warnings } = await resolveSettings(flags, process.env);
+    for (const warning of warnings) this.tell(`Warning: ${warning}`);
+    const { connect } = await import('../core/etcd/connection.js');
+    const etcd = await connect(settings);
+    this.lifetime.defer(() => etcd.close());
+    return etcd;
+  }
+
   /** Data, to stdout. */
   protected print(text: string): void {
     if (text !== '') process.stdout.write(text);
@@ -81,6 +93,12 @@ export abstract class BaseCommand extends Command {
   /** Progress and warnings, one line to stderr. */
   protected tell(line: string): void {
     process.stderr.write(`${sanitiseLines(line)}\n`);
+  }
+
+  /** Tells an error without throwing away what was printed before it; gives the exit code. */
+  protected fail(error: LbctlError): number {
+    process.stderr.write(renderError(error, { json: /json$/.test(this.format) }));
+    return exitCodeOf[error.code];
   }
 
   protected async view(): Promise<View> {

@@ -1,5 +1,6 @@
-import { Config, loadHelpClass, settings } from '@oclif/core';
-import { getHelpFlagAdditions, normalizeArgv } from '@oclif/core/help';
+import { Config } from '@oclif/core/config';
+import { getHelpFlagAdditions, loadHelpClass, normalizeArgv } from '@oclif/core/help';
+import { settings } from '@oclif/core/settings';
 import { LbctlError } from '../core/model/errors.js';
 import { similarNames } from './similar.js';
 

@@ -1,5 +1,6 @@
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { LbctlError } from '../core/model/errors.js';
+import { type DialectName, dialectNames } from '../core/model/instance.js';
 
 export const outputFormats = ['table', 'wide', 'json', 'yaml', 'ndjson', 'address'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
@@ -96,3 +97,12 @@ export interface ConnectionFlagValues {
   readonly 'command-timeout'?: string | undefined;
   readonly 'service-config'?: string | undefined;
 }
+
+/** Forces one reading of the values of a service, where recognising it goes wrong. */
+export const dialectFlag = {
+  dialect: Flags.custom<DialectName>({
+    summary: 'Read every value in this layout instead of recognising it.',
+    options: dialectNames,
+    parse: async (text) => dialectNames.find((name) => name === text) ?? 'gozero',
+  })(),
+};

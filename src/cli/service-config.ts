@@ -1,3 +1,4 @@
+import { parse } from 'yaml';
 import { LbctlError, messageOf } from '../core/model/errors.js';
 import type { Source } from './settings.js';
 
@@ -8,8 +9,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * InsecureSkipVerify), in any letter case, with `${VAR}` taken from the environment.
  * @throws USAGE when it is not yaml or has no such block.
  */
-export async function readServiceConfig(content: Buffer, path: string, env: Environment): Promise<Source> {
-  const { parse } = await import('yaml');
+export function readServiceConfig(content: Buffer, path: string, env: Environment): Source {
   let root: unknown;
   try {
     root = parse(content.toString('utf8'));

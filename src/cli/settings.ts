@@ -2,9 +2,7 @@ import { readFile as readFileOf } from 'node:fs/promises';
 import type { EtcdSettings } from '../core/etcd/port.js';
 import { parseDuration } from '../core/model/duration.js';
 import { LbctlError, messageOf } from '../core/model/errors.js';
-import { parseEndpoints } from './endpoints.js';
 import type { ConnectionFlagValues } from './flags.js';
-import { readServiceConfig } from './service-config.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => Promise<Buffer>;
@@ -42,12 +40,15 @@ export async function resolveSettings(
 ): Promise<ConnectionSettings> {
   const sources = [flagSource(flags), lbctlSource(env), etcdctlSource(env)];
   const configPath = flags['service-config'] || env.LBCTL_SERVICE_CONFIG;
-  if (configPath)
-    sources.push(await readServiceConfig(await load(readFile, configPath, 'service config'), configPath, env));
+  if (configPath) {
+    // The yaml parser is loaded for those who need it.
+    const { readServiceConfig } = await import('./service-config.js');
+    sources.push(readServiceConfig(await load(readFile, configPath, 'service config'), configPath, env));
+  }
   sources.push({ name: 'default', endpoints: '127.0.0.1:2379', dialTimeout: '2s', commandTimeout: '5s' });
 
   const first = (field: Exclude<keyof Source, 'name'>) => sources.find((source) => source[field])?.[field];
-  const endpoints = parseEndpoints(first('endpoints') ?? '');
+  const endpoints = splitEndpoints(first('endpoints') ?? '');
   const tls = await resolveTls(first, readFile);
   const auth = await resolveAuth(sources, readFile);
   return {
@@ -110,6 +111,19 @@ function etcdctlSource(env: Environment): Source {
     dialTimeout: env.ETCDCTL_DIAL_TIMEOUT,
     commandTimeout: env.ETCDCTL_COMMAND_TIMEOUT,
   };
+}
+
+/** Their form is checked by `connect()`; an account in them is refused here, before any message can repeat it. */
+function splitEndpoints(text: string): string[] {
+  if (text.includes('@')) {
+    throw new LbctlError('USAGE', 'An endpoint holds an account', {
+      suggestions: ['Use --user and --password-file, and write endpoints as host:port.'],
+    });
+  }
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
 }
 
 /** `name` or `name:password`, as etcdctl takes it. A password may contain colons, a name may not. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Flags } from '@oclif/core';
+import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.js';
 import { outputFlags } from '../cli/flags.js';
 import { document, toJson } from '../cli/output/structured.js';

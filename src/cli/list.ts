@@ -1,0 +1,64 @@
+import { listServices } from '../core/discovery/list-services.js';
+import { readService, withLeases } from '../core/discovery/read.js';
+import type { DiscoveryOptions } from '../core/discovery/service-ranges.js';
+import type { Etcd } from '../core/etcd/port.js';
+import { probeAll } from '../core/health/probe-all.js';
+import { systemClock } from '../core/model/clock.js';
+import type { Outcome } from './base-command.js';
+import { instanceDocument } from './instance-document.js';
+import { instancesText, servicesText } from './list-view.js';
+import { noInstances } from './no-instances.js';
+
+/** One call to etcd a lease: more than these are only asked for on demand. */
+const askedLeases = 256;
+
+export interface ListOptions extends DiscoveryOptions {
+  readonly probe: boolean;
+  /** Undefined: when there are few enough. */
+  readonly ttl: boolean | undefined;
+  readonly signal: AbortSignal;
+  tell(line: string): void;
+}
+
+/** Every service that etcd holds. */
+export async function listAllServices(etcd: Etcd, options: DiscoveryOptions): Promise<Outcome> {
+  const { revision, services } = await listServices(etcd, options);
+  return {
+    document: { revision, services },
+    rows: services,
+    addresses: services.map((entry) => entry.service),
+    text: (view) => servicesText(services, view),
+  };
+}
+
+/** The instances of one service; an error NO_INSTANCE beside the empty document when there are none. */
+export async function listInstances(etcd: Etcd, service: string, options: ListOptions): Promise<Outcome> {
+  const { probe, ttl, signal, tell, ...discovery } = options;
+  const read = await readService(etcd, service, { ...discovery, signal });
+  for (const warning of read.warnings) tell(`Warning: ${warning}`);
+  let { instances } = read;
+  if (asksForLeases(instances, ttl, tell)) instances = await withLeases(etcd, instances, { signal });
+  if (probe) instances = await probeAll(instances, { clock: systemClock, timeoutMs: 1000, concurrency: 64, signal });
+  const documents = instances.map(instanceDocument);
+  return {
+    document: { service, revision: read.revision, instances: documents },
+    rows: documents,
+    addresses: [...new Set(instances.filter((entry) => entry.admin === 'up').map((entry) => entry.address))].filter(
+      (address) => address !== '',
+    ),
+    text: (view) => instancesText(instances, view),
+    ...(instances.length === 0 && { error: await noInstances(etcd, service, discovery) }),
+  };
+}
+
+function asksForLeases(
+  instances: ReadonlyArray<{ lease: { id: bigint } | null }>,
+  ttl: boolean | undefined,
+  tell: (line: string) => void,
+): boolean {
+  if (ttl !== undefined) return ttl;
+  const leases = new Set(instances.flatMap((entry) => (entry.lease ? [entry.lease.id] : []))).size;
+  if (leases <= askedLeases) return leases > 0;
+  tell(`TTL is not shown for ${leases} leases, each would be one call to etcd; --ttl asks for all of them.`);
+  return false;
+}
