@@ -15,6 +15,7 @@ export class Lifetime {
   readonly #cleanups: Array<() => Promise<void> | void> = [];
   #interruption: Interruption | null = null;
   #finishesByItself = false;
+  #handler: ((cause: Interruption) => void) | null = null;
   #closing: Promise<void> | null = null;
 
   /** Aborted as soon as the process was asked to end. */
@@ -45,12 +46,21 @@ export class Lifetime {
     this.#finishesByItself = true;
   }
 
+  /** A verb that passes signals on to a command says itself what each of them means: none ends the process any more. */
+  takeOver(handler: (cause: Interruption) => void): void {
+    this.#handler = handler;
+  }
+
   /** Listens to the process; called once, by main. */
   attach(): void {
     for (const signal of endingSignals) process.on(signal, () => this.interrupt(signal));
   }
 
   interrupt(cause: Interruption): void {
+    if (this.#handler) {
+      this.#handler(cause);
+      return;
+    }
     if (this.#interruption !== null) {
       // A pipe that broke goes on breaking with every line; only a person who asks twice is impatient.
       if (cause !== 'EPIPE') process.exit(exitCodeOfSignal(cause));

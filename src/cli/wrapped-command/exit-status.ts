@@ -13,7 +13,7 @@ export function exitCodeOf(ending: Ending): number {
   return ending.code ?? 1;
 }
 
-/** Not the command's fault: the system had no room for one more process. */
+/** Not the command's fault: the system had no room for one more process (or, without errno, Node refused to try). */
 const wrapperFaults = ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE'];
 
 /** The error for a command that could not be started, as env(1) and timeout(1) sort them (exit 125, 126, 127). */
@@ -24,7 +24,7 @@ export function startError(command: string, error: NodeJS.ErrnoException): Lbctl
       suggestions: ['Check the spelling and PATH; a script also needs the interpreter of its first line.'],
     });
   }
-  if (error.code === undefined || wrapperFaults.includes(error.code)) {
+  if (error.errno === undefined || wrapperFaults.includes(error.code ?? '')) {
     return new LbctlError('WRAPPER_FAILED', `Cannot start "${command}": ${error.message}`, { cause: error });
   }
   return new LbctlError('COMMAND_NOT_EXECUTABLE', `Cannot start "${command}": ${error.message}`, {

@@ -17,7 +17,7 @@ export interface WrappedCommandOptions {
 
 /**
  * A child in a session and process group of its own, with our stdin, stdout and stderr. Nothing of the group outlives
- * `stop()`, and with the watchdog nothing outlives this process either; see docs/decisions/wrapped-command.md.
+ * `stop()`, and with the watchdog nothing outlives this process either; see docs/decisions/0006-wrapped-command.md.
  */
 export class WrappedCommand {
   /** When the command itself has ended; others of its group may still run: `stop()` ends them. */
