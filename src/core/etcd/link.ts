@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { checkServerIdentity } from 'node:tls';
 import { Channel, type ChannelCredentials, connectivityState, credentials } from '@grpc/grpc-js';
 import { noop } from 'cockatiel';
 import { Etcd3 } from 'etcd3';
@@ -30,16 +32,15 @@ export class Link {
   #retired = false;
 
   constructor(endpoint: Endpoint, channelCredentials: ChannelCredentials) {
-    this.#channel = new Channel(endpoint.address, channelCredentials, channelOptions);
+    this.#channel = new Channel(endpoint.address, channelCredentials, {
+      ...channelOptions,
+      ...(ipOf(endpoint) === null ? {} : { 'grpc.ssl_target_name_override': nameForIp }),
+    });
     this.client = new Etcd3({
       hosts: [endpoint.address],
       faultHandling: { host: () => noop, global: noop },
       grpcOptions: { channelOverride: this.#channel },
     });
-  }
-
-  get isConnected(): boolean {
-    return this.#channel.getConnectivityState(false) === connectivityState.READY;
   }
 
   begin(): this {
@@ -81,6 +82,17 @@ export class Link {
       look();
     });
   }
+}
+
+/**
+ * TLS lets a client name a host but not an address (RFC 6066), and Node warns on stderr when it does. So an endpoint
+ * given as an address names this host, and its certificate is checked for the address.
+ */
+const nameForIp = 'localhost';
+
+function ipOf(endpoint: Endpoint): string | null {
+  const host = endpoint.address.slice(0, endpoint.address.lastIndexOf(':')).replace(/^\[|\]$/g, '');
+  return isIP(host) === 0 ? null : host;
 }
 
 type Purpose = 'unary' | 'streams';
@@ -126,9 +138,11 @@ export function makeHosts(endpoints: readonly Endpoint[], settings: EtcdSettings
 
 function credentialsFor(endpoint: Endpoint, { tls = {} }: EtcdSettings): ChannelCredentials {
   if (!endpoint.secure) return credentials.createInsecure();
+  const ip = ipOf(endpoint);
   try {
     return credentials.createSsl(tls.ca ?? null, tls.key ?? null, tls.cert ?? null, {
       rejectUnauthorized: tls.skipVerify !== true,
+      ...(ip === null ? {} : { checkServerIdentity: (_: string, certificate) => checkServerIdentity(ip, certificate) }),
     });
   } catch (error) {
     throw new LbctlError(

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Clock, Rng } from '../model/clock.js';
 import { LbctlError } from '../model/errors.js';
 import { EndpointBalancer } from './balancer.js';
@@ -49,6 +50,8 @@ class SharedConnection implements Core {
 
   constructor(settings: EtcdSettings, clock: Clock, rng: Rng) {
     const { auth, dialTimeoutMs = 2000, commandTimeoutMs = 5000 } = settings;
+    // Each call under way listens; Node would warn of a leak at the eleventh.
+    setMaxListeners(0, this.#closing.signal);
     this.clock = clock;
     this.rng = rng;
     this.user = auth?.user;
