@@ -70,5 +70,6 @@ export function changedCause(was: Instance, is: Instance): string {
   if (was.lease?.id !== is.lease?.id) {
     parts.push(is.lease ? 're-registered, new lease' : 'lost its lease: the key is permanent now');
   }
+  if (!was.owner && is.owner) parts.push(`owner ${is.owner.host}, process ${is.owner.pid}`);
   return parts.length > 0 ? parts.join(', ') : 'metadata changed';
 }

@@ -120,6 +120,7 @@ function differs(a: Instance, b: Instance): boolean {
     a.version !== b.version ||
     a.dialect !== b.dialect ||
     a.lease?.id !== b.lease?.id ||
+    (a.owner === null) !== (b.owner === null) ||
     !sameMap(a.metadata, b.metadata)
   );
 }

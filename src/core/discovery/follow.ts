@@ -38,6 +38,8 @@ export interface FollowOptions {
 const reconcileEveryMs = 180_000;
 /** A watch that has just come back may still be delivering; only a difference that outlives this is one. */
 const catchUpMs = 1000;
+/** Turns of the event loop, some microseconds each, in which the messages of one write may follow one another. */
+const gatherTurns = 3;
 /** A watch that lasted this long was a good one. */
 const settledMs = 5000;
 
@@ -185,10 +187,14 @@ export class Follower {
       if (kv.modRevision <= (this.#loadedAt[rangeIndex] ?? 0n)) continue;
       if (type === 'put') known.set(kv.key, kv);
       else if (!known.delete(kv.key)) continue;
-      if (this.#pending.length === 0) this.#ports.defer(() => this.#flush());
+      if (this.#pending.length === 0) this.#flushAfter(gatherTurns);
       this.#pending.push({ rangeIndex, key: kv.key, kv: type === 'put' ? kv : null, revision: kv.modRevision });
     }
     if (revision > this.#revision) this.#revision = revision;
+  }
+
+  #flushAfter(turns: number): void {
+    this.#ports.defer(() => (turns > 1 ? this.#flushAfter(turns - 1) : this.#flush()));
   }
 
   /** One write to several ranges arrives as several messages; together they are one batch. */

@@ -77,8 +77,9 @@ export async function observeService(
     return fates(etcd, leases, ports).then((known) => tellAll(changes, known));
   };
   const tellAll = (changes: readonly InstanceChange[], known: ReadonlyMap<bigint, LeaseFate>) => {
+    const replaced = replacedAddresses(changes);
     for (const change of changes) {
-      const cause = causeOf(change, known, gone);
+      const cause = causeOf(change, known, gone, replaced);
       tell({
         type: change.type,
         revision: change.revision,
@@ -119,13 +120,26 @@ export async function observeService(
   };
 }
 
-function causeOf(change: InstanceChange, fates: ReadonlyMap<bigint, LeaseFate>, gone: RecentlyGone): string {
+/** `revision address` of what came in the very revision in which something else at its address went. */
+function replacedAddresses(changes: readonly InstanceChange[]): ReadonlySet<string> {
+  return new Set(
+    changes.filter(({ type }) => type === 'ADDED').map((one) => `${one.revision} ${one.instance.address}`),
+  );
+}
+
+function causeOf(
+  change: InstanceChange,
+  fates: ReadonlyMap<bigint, LeaseFate>,
+  gone: RecentlyGone,
+  replaced: ReadonlySet<string>,
+): string {
   const { type, instance, previous } = change;
   switch (type) {
     case 'ADDED':
       return addedCause(instance, gone);
     case 'REMOVED':
       gone.add(instance);
+      if (replaced.has(`${change.revision} ${instance.address}`)) return 'replaced by a new registration';
       return removedCause(instance, fates.get(instance.lease?.id ?? 0n) ?? 'unknown');
     case 'CHANGED':
       return previous ? changedCause(previous, instance) : 'changed';

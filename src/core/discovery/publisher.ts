@@ -3,6 +3,7 @@ import { sleep } from '../model/clock.js';
 import { isLbctlError, LbctlError, messageOf } from '../model/errors.js';
 import { Follower } from './follow.js';
 import { decodePause, OverlayKeys } from './overlay.js';
+import { followWritten } from './own-keys.js';
 import { type DiscoveryPorts, systemPorts, unstableMs } from './ports.js';
 import {
   type Effect,
@@ -301,31 +302,12 @@ export class Publisher {
     return writeRegistration(this.#etcd, { draft: this.#draft, lease, goal, previous, mode, now }, { signal });
   }
 
-  /** Tells when what we wrote is no longer there as we wrote it. */
-  #watchOwn({ key, metaKey, lease }: Written, goal: Target): void {
+  #watchOwn(written: Written, goal: Target): void {
     void this.#own?.close();
-    const keys = [...(goal.rotation === 'in' ? [key] : []), ...(metaKey === null ? [] : [metaKey])];
-    if (keys.length === 0) return;
-    const held = new Map<string, boolean>(keys.map((one) => [one, false]));
-    const own: Follower = new Follower(
-      this.#etcd,
-      { ranges: keys.map((one) => ({ key: one })), needed: keys.map((_, index) => index) },
-      {
-        batch: ({ changes }) => {
-          for (const change of changes) held.set(change.key, change.kv?.lease === lease);
-          const gone = keys.find((one) => !held.get(one));
-          // A mask keeps key and lease and changes the value alone: that is left as it is.
-          if (gone !== undefined && this.#own === own)
-            this.#dispatch({ type: 'damaged' }, `${gone} was deleted or replaced`);
-        },
-        stale: () => {},
-        live: () => {},
-      },
-      this.#ports,
-    );
+    const own: Follower | null = followWritten(this.#etcd, written, goal.rotation === 'in', this.#ports, (key) => {
+      if (this.#own === own) this.#dispatch({ type: 'damaged' }, `${key} was deleted or replaced`);
+    });
     this.#own = own;
-    // A user who may write keys and not read them has no way to notice; the lease still guards.
-    own.startInTheEnd().catch(() => {});
   }
 
   #dropLease(): void {

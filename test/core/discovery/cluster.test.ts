@@ -106,6 +106,19 @@ describe('a watched service', () => {
     await membership.close();
   });
 
+  it('says replaced, not deleted, when an instance moves to a new key in one revision', async () => {
+    const w = world();
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    const { lines, membership } = await observed(w);
+    w.store.write([{ delete: { key: 'user.rpc/1' } }, { put: 'user.rpc/2', value: '10.0.0.1:80' }]);
+    await settle();
+    expect(lines().slice(2)).toEqual([
+      'REMOVED 10.0.0.1:80 replaced by a new registration',
+      'ADDED 10.0.0.1:80 re-registered, same lease',
+    ]);
+    await membership.close();
+  });
+
   it('keeps the last set through an outage, then tells the difference', async () => {
     const w = world();
     w.store.put('user.rpc/1', '10.0.0.1:80');

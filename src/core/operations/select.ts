@@ -1,0 +1,78 @@
+import { splitHostPort } from '../dialects/address.js';
+import { LbctlError } from '../model/errors.js';
+import type { Instance } from '../model/instance.js';
+
+/** Everything at one address: a pause is for an address, however many keys it has. */
+export interface Target {
+  readonly address: string;
+  readonly instances: readonly Instance[];
+}
+
+const mostCandidates = 10;
+
+/**
+ * The addresses that selectors mean: an address, an id, a key, or `zone=…` / `host=…` (which may mean several).
+ * @throws USAGE when nothing is asked for; NOT_FOUND or AMBIGUOUS with the candidates.
+ */
+export function selectTargets(
+  service: string,
+  instances: readonly Instance[],
+  request: { readonly selectors: readonly string[]; readonly all?: boolean },
+): readonly Target[] {
+  if (request.selectors.length === 0 && !request.all) {
+    throw new LbctlError('USAGE', `Which instances of ${service}?`, {
+      suggestions: ['Name an address, an id, a key, zone=a or host=10.0.0.7.', '--all means every instance.'],
+    });
+  }
+  if (instances.length === 0) {
+    throw new LbctlError('NOT_FOUND', `${service} has no instances`, {
+      suggestions: ['lbctl list shows all services.'],
+    });
+  }
+  const chosen = new Set<string>();
+  if (request.all) for (const { address } of instances) if (address !== '') chosen.add(address);
+  for (const selector of request.selectors) {
+    for (const address of addressesOf(service, instances, selector)) chosen.add(address);
+  }
+  return [...chosen]
+    .sort()
+    .map((address) => ({ address, instances: instances.filter((instance) => instance.address === address) }));
+}
+
+function addressesOf(service: string, instances: readonly Instance[], selector: string): readonly string[] {
+  const group = /^(zone|host)=(.*)$/.exec(selector);
+  const found = instances.filter((instance) => {
+    if (group?.[1] === 'zone') return instance.zone === group[2];
+    if (group?.[1] === 'host') return hostOf(instance.address) === (group[2] ?? '').replace(/^\[(.*)\]$/, '$1');
+    return instance.address === selector || instance.id === selector || instance.key === selector;
+  });
+  const addresses = [...new Set(found.map((instance) => instance.address))];
+  if (addresses.includes('')) {
+    throw new LbctlError('NOT_MANAGED', `${selector} of ${service} is a key whose value names no address`, {
+      suggestions: [`lbctl list ${service} -o wide shows it as UNPARSED.`],
+    });
+  }
+  if (addresses.length === 0) {
+    throw new LbctlError('NOT_FOUND', `${service} has no instance ${selector}`, {
+      suggestions: candidates(service, instances),
+    });
+  }
+  if (!group && addresses.length > 1) {
+    const named = instances.filter((instance) => addresses.includes(instance.address));
+    throw new LbctlError('AMBIGUOUS', `${selector} of ${service} means ${addresses.length} instances`, {
+      suggestions: candidates(service, named),
+    });
+  }
+  return addresses;
+}
+
+function hostOf(address: string): string {
+  return splitHostPort(address).host;
+}
+
+function candidates(service: string, instances: readonly Instance[]): string[] {
+  const named = instances.filter((instance) => instance.address !== '');
+  const lines = named.slice(0, mostCandidates).map(({ address, id }) => `${address} (id ${id})`);
+  const rest = named.length - lines.length;
+  return [...lines, ...(rest > 0 ? [`… and ${rest} more: lbctl list ${service}`] : [])];
+}
