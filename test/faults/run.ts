@@ -19,7 +19,7 @@ afterEach(async () => {
 export async function fleet(options: FleetOptions): Promise<Fleet> {
   const started = new Fleet(options);
   cleanUp(() => started.kill());
-  await started.settled(performance.now() + 20_000);
+  await started.settled(performance.now() + 40_000);
   return started;
 }
 

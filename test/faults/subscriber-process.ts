@@ -7,7 +7,7 @@ import { Subscriber } from '../../src/core/discovery/subscriber.js';
 import { connect } from '../../src/core/etcd/connection.js';
 
 const [service = '', endpoints = '', lease] = process.argv.slice(2);
-const etcd = connect({ endpoints: endpoints.split(',') });
+const etcd = await connect({ endpoints: endpoints.split(',') });
 const subscriber = new Subscriber(etcd, service);
 await subscriber.start();
 if (lease === '--lease') await etcd.holdLease(10, { lost: () => {} });

@@ -50,7 +50,11 @@ export function openTruth(endpoint: string): Truth {
     hosts: endpoint,
     // The default handling retries writes, and opens a breaker on the very outages that are made here.
     faultHandling: { host: () => noop, global: noop },
-    grpcOptions: { 'grpc.initial_reconnect_backoff_ms': 50, 'grpc.max_reconnect_backoff_ms': 100 },
+    grpcOptions: {
+      'grpc.initial_reconnect_backoff_ms': 50,
+      'grpc.max_reconnect_backoff_ms': 100,
+      'grpc.max_receive_message_length': 64 << 20,
+    },
   });
   const within = (ms = 3000) => ({ deadline: Date.now() + ms });
   const put = async (key: string, value: string | Buffer) => {
