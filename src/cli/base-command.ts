@@ -57,7 +57,7 @@ export abstract class BaseCommand extends Command {
   override async run(): Promise<number> {
     const outcome = await this.perform();
     if (typeof outcome === 'number') return outcome;
-    this.print(await this.write(outcome));
+    await this.show(outcome);
     return outcome.error ? this.fail(outcome.error) : (outcome.exitCode ?? 0);
   }
 
@@ -83,6 +83,11 @@ export abstract class BaseCommand extends Command {
     const etcd = await connect(settings);
     this.lifetime.defer(() => etcd.close());
     return etcd;
+  }
+
+  /** The document, in the format asked for. */
+  protected async show(outcome: Outcome): Promise<void> {
+    this.print(await this.write(outcome));
   }
 
   /** Data, to stdout. */

@@ -51,7 +51,8 @@ function watchStreams(): void {
 
 function written(stream: NodeJS.WriteStream): Promise<void> {
   return new Promise((resolve) => {
-    if (stream.destroyed || !stream.writable) resolve();
+    // A write that failed tells so in the next tick: the exit code must not be faster.
+    if (!stream.writable) setImmediate(resolve);
     else stream.write('', () => resolve());
   });
 }

@@ -16,6 +16,7 @@ export function leaseService(registry: Registry): UntypedServiceImplementation {
       return { header: registry.header() };
     }),
     LeaseKeepAlive(stream: ServerDuplexStream<LeaseIdRequest, object>) {
+      registry.track(stream);
       stream.on('data', ({ ID }: LeaseIdRequest) => {
         stream.write({ header: registry.header(), ID, TTL: leases.renew(BigInt(ID)) });
       });

@@ -30,6 +30,7 @@ export const refuse = {
   leaseExists: refusal(status.FAILED_PRECONDITION, 'lease already exists'),
   leaseTtlTooLarge: refusal(status.OUT_OF_RANGE, 'too large lease TTL'),
   authNotEnabled: refusal(status.FAILED_PRECONDITION, 'authentication is not enabled'),
+  stopped: refusal(status.UNAVAILABLE, 'server stopped'),
   /** Not etcd's but grpc-go's, hence no prefix. */
   messageTooLarge: (size: number, max: number) =>
     new EtcdRefusal(status.RESOURCE_EXHAUSTED, `grpc: received message larger than max (${size} vs. ${max})`),

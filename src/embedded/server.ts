@@ -1,3 +1,4 @@
+import { createServer } from 'node:net';
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { type Clock, systemClock } from '../core/model/clock.js';
 import { LbctlError, messageOf } from '../core/model/errors.js';
@@ -8,6 +9,8 @@ import { loadServices } from './proto.js';
 import { Registry } from './registry.js';
 import { watchService } from './watch-service.js';
 
+const farewellMs = 200;
+
 export interface EmbeddedOptions {
   /** `host:port`; port 0 takes a free one. Default `127.0.0.1:0`: nobody but this machine reaches it. */
   readonly listen?: string;
@@ -17,7 +20,7 @@ export interface EmbeddedOptions {
 export interface EmbeddedEtcd {
   /** `http://host:port`. */
   readonly endpoint: string;
-  /** Ends every stream and connection at once and forgets everything. Idempotent. */
+  /** Ends every stream and connection within 200 ms and forgets everything. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -45,27 +48,55 @@ export async function startEmbedded(options: EmbeddedOptions = {}): Promise<Embe
   // Who listens on every address is reached through the loopback one.
   const reachable = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[host] ?? host;
   endpoint = `http://${reachable}:${bound}`;
+  let closed: Promise<void> | undefined;
   return {
     endpoint,
-    async close() {
-      registry.close();
-      server.forceShutdown();
+    close() {
+      closed ??= shutDown(server, registry);
+      return closed;
     },
   };
 }
 
-function bind(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
-      if (!error) return resolve(bound);
+/** Tells every stream why it ends; who does not read that within a moment is cut off. */
+function shutDown(server: Server, registry: Registry): Promise<void> {
+  registry.close();
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => {
       server.forceShutdown();
-      reject(
-        new LbctlError('USAGE', `Cannot listen on ${host}:${port}: ${messageOf(error)}`, {
-          suggestions: [`Listen on another port, or on a free one: ${host}:0`],
-          cause: error,
-        }),
-      );
+      resolve();
+    }, farewellMs);
+    server.tryShutdown(() => {
+      clearTimeout(timer);
+      resolve();
     });
+  });
+}
+
+async function bind(server: Server, host: string, port: number): Promise<number> {
+  try {
+    // grpc-js prints a failed bind to stderr and hides its reason, so a socket tries the address first.
+    await tryListen(host, port);
+    return await new Promise((resolve, reject) => {
+      server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
+        if (error) reject(error);
+        else resolve(bound);
+      });
+    });
+  } catch (error) {
+    server.forceShutdown();
+    throw new LbctlError('USAGE', `Cannot listen on ${host}:${port}: ${messageOf(error)}`, {
+      suggestions: [`Listen on another port, or on a free one: ${host}:0`],
+      cause: error,
+    });
+  }
+}
+
+function tryListen(host: string, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const socket = createServer();
+    socket.once('error', reject);
+    socket.listen({ host: host.replace(/^\[(.*)\]$/, '$1'), port }, () => socket.close(() => resolve()));
   });
 }
 

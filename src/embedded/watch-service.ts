@@ -5,6 +5,7 @@ import type { WatchRequest, WatchResponse } from './wire.js';
 export function watchService(registry: Registry): UntypedServiceImplementation {
   return {
     Watch(stream: ServerDuplexStream<WatchRequest, WatchResponse>) {
+      registry.track(stream);
       const session = registry.watches.open((response) =>
         stream.write({ ...response, header: registry.header(response.header.revision) }),
       );

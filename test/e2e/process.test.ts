@@ -28,7 +28,7 @@ function shell(line: string): Promise<{ code: number | null; stdout: string; std
     child.stderr.on('data', (chunk) => {
       text.stderr += chunk;
     });
-    const limit = setTimeout(() => child.kill('SIGKILL'), 20_000);
+    const limit = setTimeout(() => child.kill('SIGKILL'), 60_000);
     child.on('close', (code) => {
       clearTimeout(limit);
       resolve({ code, ...text });

@@ -123,7 +123,7 @@ test('etcd goes away and comes back empty: STALE, then the truth', async () => {
   const again = start(['dev', '--listen', own.endpoint.replace('http://', '')]);
   try {
     await again.waitFor('http://');
-    await watch.waitFor(/"REMOVED"[^\n]*\n[^\n]*"REMOVED"/, { timeoutMs: 15_000 });
+    await watch.waitFor(/"REMOVED"[^\n]*\n[^\n]*"REMOVED"/);
     const types = lines(watch).map((line) => line.type);
     expect(types).toContain('RESYNC');
     expect(types).toContain('LIVE');

@@ -54,7 +54,7 @@ export function start(args: readonly string[], options: RunOptions = {}): Live {
   }
   child.stdin.on('error', () => {});
   child.stdin.end(options.stdin ?? '');
-  const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? 30_000);
+  const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? 60_000);
   const ended = new Promise<Ended>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code, signal) => {
@@ -69,7 +69,7 @@ export function start(args: readonly string[], options: RunOptions = {}): Live {
     stderr: () => text.stderr,
     ended,
     kill: () => void child.kill('SIGKILL'),
-    waitFor: (pattern, { stream = 'stdout', timeoutMs = 10_000 } = {}) =>
+    waitFor: (pattern, { stream = 'stdout', timeoutMs = 30_000 } = {}) =>
       new Promise((resolve, reject) => {
         const wanted =
           typeof pattern === 'string' ? new RegExp(pattern.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')) : pattern;

@@ -1,0 +1,66 @@
+import { hostname, userInfo } from 'node:os';
+import * as Args from '@oclif/core/args';
+import * as Flags from '@oclif/core/flags';
+import { formatDuration, parseDuration } from '../core/model/duration.js';
+import type { OperationInstance, OperationResult } from '../core/operations/result.js';
+import type { Outcome } from './base-command.js';
+import { type Column, table } from './output/table.js';
+
+/** What `pause` and `resume` have in common: SERVICE [INSTANCE…] and the flags that select and wait. */
+export const serviceArg = {
+  service: Args.string({ description: 'The service.', required: true, ignoreStdin: true }),
+};
+
+export const steeringFlags = {
+  all: Flags.boolean({ summary: 'Every instance of the service.' }),
+  'dry-run': Flags.boolean({ summary: 'Show what would be done, and do nothing.' }),
+  timeout: Flags.string({
+    summary: 'How long the owners of the instances have to follow.',
+    helpValue: 'DURATION',
+    default: '10s',
+  }),
+};
+
+export function steeringRequest(
+  argv: readonly unknown[],
+  flags: { all: boolean; 'dry-run': boolean; timeout: string },
+  signal: AbortSignal,
+) {
+  // The first is SERVICE; what follows are as many selectors as were written.
+  const [service = '', ...selectors] = argv.map(String);
+  const confirmWithinMs = parseDuration(flags.timeout);
+  return { service, selectors, all: flags.all, dryRun: flags['dry-run'], confirmWithinMs, signal };
+}
+
+const columns: ReadonlyArray<Column<OperationInstance>> = [
+  { title: 'ADDRESS', value: (row) => row.address },
+  {
+    title: 'STATE',
+    value: (row) => row.state,
+    paint: (row, style) => ({ up: style.green, paused: style.yellow, gone: style.dim })[row.state],
+  },
+  { title: 'STRATEGY', value: (row) => row.strategy, dropOrder: 2 },
+  { title: 'WAITED', value: (row) => formatDuration(row.waitedMs), align: 'right', dropOrder: 1 },
+  { title: 'CONDITION', value: (row) => row.condition },
+];
+
+export function steeringOutcome({ error, ...document }: OperationResult): Outcome {
+  return {
+    document,
+    rows: document.instances,
+    addresses: document.instances.map((instance) => instance.address),
+    text: (view) => table(columns, document.instances, view),
+    ...(error && { error }),
+  };
+}
+
+/** Who does it, for others to see: `ann@build-7`. A container may run as a user without a name. */
+export function whoAmI(env: Readonly<Record<string, string | undefined>>): string {
+  let name = env.USER || env.LOGNAME || '';
+  try {
+    name = userInfo().username;
+  } catch {
+    // No entry for this uid: what the environment says has to do.
+  }
+  return `${name || 'unknown'}@${hostname()}`;
+}

@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import * as Flags from '@oclif/core/flags';
+import { BaseCommand, type Outcome } from '../cli/base-command.js';
+import { connectionFlags, outputFlags } from '../cli/flags.js';
+import { serviceArg, steeringFlags, steeringOutcome, steeringRequest, whoAmI } from '../cli/steering.js';
+import { parseDuration } from '../core/model/duration.js';
+
+export default class Pause extends BaseCommand {
+  static override summary = 'Take instances out of rotation, wherever their process runs.';
+  static override description =
+    'SERVICE is followed by INSTANCE…: an address, an id, a key, zone=a or host=10.0.0.7. Already paused is success.';
+  static override usage = 'pause SERVICE INSTANCE… [flags]';
+  static override examples = [
+    '<%= config.bin %> pause user.rpc 10.0.0.1:8080 --for 15m --reason "kernel update"',
+    { description: 'Until Ctrl-C, which resumes them', command: '<%= config.bin %> pause user.rpc zone=a --hold' },
+  ];
+  static override strict = false;
+  static override args = serviceArg;
+  static override flags = {
+    for: Flags.string({ summary: 'Resume by itself after this long.', helpValue: 'DURATION', exclusive: ['hold'] }),
+    hold: Flags.boolean({ summary: 'Stay; Ctrl-C or SIGTERM resumes what this command has paused.' }),
+    reason: Flags.string({ summary: 'Why, for others to see.', helpValue: 'TEXT' }),
+    'min-available': Flags.integer({
+      summary: 'Refuse when fewer would stay up; 0 lets the last one go.',
+      min: 0,
+      default: 1,
+    }),
+    ...steeringFlags,
+    ...outputFlags('table', 'json', 'yaml', 'ndjson', 'address'),
+    ...connectionFlags,
+  };
+
+  protected async perform(): Promise<Outcome | number> {
+    const { argv, flags } = await this.parse(Pause);
+    const forMs = flags.for === undefined ? undefined : parseDuration(flags.for);
+    const request = steeringRequest(argv, flags, this.lifetime.signal);
+    const etcd = await this.connect(flags);
+    const { pauseInstances } = await import('../core/operations/pause.js');
+    const result = await pauseInstances(etcd, {
+      ...request,
+      by: whoAmI(process.env),
+      ...(flags.reason !== undefined && { reason: flags.reason }),
+      ...(forMs !== undefined && { forMs }),
+      minAvailable: flags['min-available'],
+    });
+    const outcome = steeringOutcome(result);
+    if (!flags.hold || result.error || result.outcome !== 'done') return outcome;
+
+    const selectors = result.instances.filter((one) => one.waitedMs > 0).map((one) => one.address);
+    const { resumeInstances } = await import('../core/operations/resume.js');
+    const { signal: _ended, ...undo } = { ...request, selectors, all: false };
+    this.lifetime.finishByItself();
+    await this.show(outcome);
+    this.tell(`Holding ${selectors.join(', ')} out of rotation. Ctrl-C resumes.`);
+    if (!this.lifetime.signal.aborted) await once(this.lifetime.signal, 'abort');
+    const resumed = await resumeInstances(etcd, undo);
+    if (resumed.error) throw resumed.error;
+    this.tell(`Resumed ${selectors.join(', ')}.`);
+    return this.lifetime.exitCode;
+  }
+}
