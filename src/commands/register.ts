@@ -28,7 +28,7 @@ State changes are lines on stdout, or on stderr when there is a CMD, which then 
       helpValue: 'DURATION',
       default: '10s',
     }),
-    weight: Flags.string({ summary: 'Share of the calls, 1 to 1000000.', helpValue: 'N', default: '1' }),
+    weight: Flags.string({ summary: 'Share of the calls, 1 to 100000.', helpValue: 'N', default: '1' }),
     zone: Flags.string({ summary: 'Where it runs.', default: '' }),
     'version-label': Flags.string({ summary: 'Which version it is.', helpValue: 'VERSION', default: '' }),
     meta: Flags.string({
@@ -60,9 +60,11 @@ State changes are lines on stdout, or on stderr when there is a CMD, which then 
 
   protected async perform(): Promise<number> {
     const end = this.argv.indexOf('--');
-    const { args, flags } = await this.parse(Register, end < 0 ? this.argv : this.argv.slice(0, end));
-    const command = end < 0 ? [] : this.argv.slice(end + 1);
-    if (end >= 0 && !command[0]) throw new LbctlError('USAGE', 'A command is missing after --');
+    const [own, command] = end < 0 ? [this.argv, []] : [this.argv.slice(0, end), this.argv.slice(end + 1)];
+    const { args, flags } = await this.parse(Register, own);
+    if (end >= 0 && !command[0]) {
+      throw new LbctlError('USAGE', 'A command is missing after --', { suggestions: ['lbctl register --help'] });
+    }
 
     const { readRequest } = await import('../cli/register/request.js');
     const request = readRequest(
@@ -75,14 +77,14 @@ State changes are lines on stdout, or on stderr when there is a CMD, which then 
       },
       process.env,
     );
+    const etcd = await this.connect(flags);
     const { registerAndHold } = await import('../cli/register/register-and-hold.js');
-    return registerAndHold(request, command, {
-      connection: flags,
+    return registerAndHold(etcd, request, command, {
       lifetime: this.lifetime,
+      version: this.config.version,
       json: this.format !== 'table',
-      write: command.length > 0 ? (text) => void process.stderr.write(text) : (text) => this.print(text),
-      tell: (line) => this.tell(line),
       hasTerminal: [0, 1, 2].some((fd) => isatty(fd)),
+      write: (text) => void (command.length > 0 ? process.stderr : process.stdout).write(text),
     });
   }
 }

@@ -18,8 +18,8 @@ export interface Registration {
   start(refused: (error: unknown) => void): void;
   withdraw(reason: string): void;
   restore(): void;
-  /** Takes it back for good; rejects when etcd did not confirm that. */
-  stop(): Promise<void>;
+  /** Takes it back for good; rejects when etcd did not confirm that within `timeoutMs`. */
+  stop(timeoutMs: number): Promise<void>;
 }
 
 export interface HoldPlan {
@@ -173,22 +173,16 @@ export class Hold {
   /** Resolves with what went wrong when etcd did not confirm, in time or before `skip`. */
   async #withdraw(skip?: AbortSignal): Promise<unknown> {
     if (!this.#registering) return undefined;
-    const { registration, report, clock } = this.#ports;
-    const limit = new AbortController();
-    const onSkip = () => limit.abort();
-    skip?.addEventListener('abort', onSkip);
-    const late = new LbctlError('ETCD_OUTCOME_UNKNOWN', 'etcd did not confirm in time that the registration is gone', {
-      suggestions: ['It goes by itself when its lease runs out.'],
+    const { registration, report } = this.#ports;
+    const skipped = new Promise<unknown>((resolve) => {
+      const error = new LbctlError('ETCD_OUTCOME_UNKNOWN', 'Nobody waited for etcd to confirm');
+      skip?.addEventListener('abort', () => resolve(error), { once: true });
     });
-    const problem = await Promise.race([
-      registration.stop().then(
-        () => undefined,
-        (error: unknown) => error,
-      ),
-      sleep(clock, withdrawLimitMs, limit.signal).then(() => late),
-    ]);
-    skip?.removeEventListener('abort', onSkip);
-    limit.abort();
+    const stopped: Promise<unknown> = registration.stop(withdrawLimitMs).then(
+      () => undefined,
+      (error) => error,
+    );
+    const problem = await Promise.race([stopped, skipped]);
     if (problem !== undefined) report('left', `to its lease, which runs out by itself: ${messageOf(problem)}`);
     return problem;
   }

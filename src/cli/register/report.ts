@@ -1,21 +1,34 @@
+import { leaseHex } from '../instance-document.js';
 import { sanitise } from '../output/sanitise.js';
 import { document, toNdjson } from '../output/structured.js';
+import { clockTime } from '../output/time.js';
 
-/** One state change of a registration, as the JSON contract has it. */
 export interface StateLine {
   /** ISO 8601. */
   readonly time: string;
   readonly state: string;
   readonly service: string;
   readonly address: string;
+  /** The instance key; empty when the line is not about it. */
+  readonly key: string;
+  /** 0n: none. */
+  readonly lease: bigint;
   readonly detail: string;
 }
 
-const stateWidth = 'registering'.length;
+const stateWidth = 'deregistered'.length;
 
-/** One line, ending with a newline: `12:00:01.042  registered   10.0.0.7:8080  as user.rpc/7587`. */
-export function renderState(line: StateLine, json: boolean, clockTime: (ms: number) => string): string {
-  if (json) return toNdjson([document(line)]);
-  const time = clockTime(Date.parse(line.time));
-  return `${[time, line.state.padEnd(stateWidth), sanitise(line.address), sanitise(line.detail)].join('  ').trimEnd()}\n`;
+/** One state change: a line, or a JSON object `{time, state, service, address, key, lease, detail}` on one line. */
+export function renderState(line: StateLine, ttlSeconds: number, json: boolean): string {
+  const { time, state, address, key, lease, detail } = line;
+  if (json) {
+    const held = lease === 0n ? null : { id: lease, hex: leaseHex(lease), ttlSeconds };
+    return toNdjson([document({ ...line, key: key === '' ? null : key, lease: held })]);
+  }
+  const where = state === 'registered' ? `as ${key} (lease ${leaseHex(lease)}, ttl ${ttlSeconds}s)` : '';
+  const text = [where, detail].filter((part) => part !== '').join(', ');
+  return (
+    `${clockTime(Date.parse(time))}  ${state.padEnd(stateWidth)}  ${sanitise(address)}  ${sanitise(text)}`.trimEnd() +
+    '\n'
+  );
 }

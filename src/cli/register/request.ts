@@ -44,7 +44,7 @@ export interface RegisterRequest {
 }
 
 /** Larger than any ring or scheduler can make use of, and small enough that sums stay exact. */
-const maxWeight = 1_000_000;
+const maxWeight = 100_000;
 const maxTtlSeconds = 86_400;
 
 /** @throws USAGE that names the argument and what it may be. */
