@@ -9,6 +9,8 @@ export interface Failure {
   readonly mayHaveRun: boolean;
   /** Nothing was heard at all: the connection itself is suspect. */
   readonly silent: boolean;
+  /** Nobody listens there (any more). */
+  readonly refused: boolean;
 }
 
 export interface FailureContext {
@@ -241,6 +243,7 @@ export function classify(status: GrpcStatus, context: FailureContext): Failure {
     // An unknown error (code 2) tells nothing about what happened before it.
     mayHaveRun: rule.mayHaveRun ?? status.code === 2,
     silent: rule.silent ?? false,
+    refused: details.includes('ECONNREFUSED'),
   };
 }
 

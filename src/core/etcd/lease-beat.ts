@@ -68,6 +68,7 @@ export async function beatOnce(
     if (result.remedy === 'token' && sentToken !== null) core.tokens?.invalidate(sentToken);
     if (result.remedy === 'elsewhere') balancer.blame(host);
     if (result.silent) host.renew('streams');
+    if (result.refused) host.refused();
     return { kind: 'failed', reason: result.error.message };
   } catch (error) {
     // The token could not be fetched.

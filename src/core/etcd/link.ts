@@ -102,6 +102,7 @@ export class Host {
   readonly endpoint: Endpoint;
   readonly #credentials: ChannelCredentials;
   readonly #links = new Map<Purpose, Link>();
+  readonly #onRefused = new Set<() => void>();
 
   constructor(endpoint: Endpoint, channelCredentials: ChannelCredentials) {
     this.endpoint = endpoint;
@@ -123,6 +124,21 @@ export class Host {
   renew(purpose: Purpose): void {
     this.#links.get(purpose)?.retire();
     this.#links.delete(purpose);
+  }
+
+  /** Calls `fn` when the endpoint refuses a new connection; returns the way to stop that. */
+  whenRefused(fn: () => void): () => void {
+    this.#onRefused.add(fn);
+    return () => this.#onRefused.delete(fn);
+  }
+
+  /**
+   * On SIGTERM etcd 3.6 and later close their port and serve the open streams for 7 s more, signs of life included:
+   * a refused connection is how a stream learns that its server is leaving.
+   */
+  refused(): void {
+    this.renew('streams');
+    for (const fn of [...this.#onRefused]) fn();
   }
 
   close(): void {

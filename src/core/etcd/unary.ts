@@ -184,6 +184,7 @@ export class UnaryRunner {
   #blame(host: Host, failure: Failure): void {
     this.#deps.balancer.blame(host);
     if (failure.silent) host.renew('unary');
+    if (failure.refused) host.refused();
   }
 
   #outOfTime(call: UnaryCall<unknown>, progress: Progress, timeoutMs: number): LbctlError {

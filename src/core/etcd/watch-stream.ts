@@ -56,6 +56,7 @@ export class WatchStream {
   #isOver = false;
   #isLive = false;
   #isConfirming = false;
+  readonly #forgetRefusals: () => void;
   /** The token that this stream carries. */
   token: string | null = null;
 
@@ -67,6 +68,10 @@ export class WatchStream {
     });
     this.#host = core.balancer.choose();
     this.#link = this.#host.begin('streams');
+    this.#forgetRefusals = this.#host.whenRefused(() => {
+      if (this.#isLive)
+        this.#finish({ kind: 'broken', reason: `${this.#host.address} is leaving: it refuses connections` });
+    });
     this.#open().catch((error: unknown) => this.#finish({ kind: 'broken', reason: messageOf(error) }));
   }
 
@@ -228,6 +233,7 @@ export class WatchStream {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#timer?.cancel();
+    this.#forgetRefusals();
     this.#cancel();
     this.#link.end();
     this.#resolve(end);

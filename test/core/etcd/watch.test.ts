@@ -156,6 +156,22 @@ test('a store that was wiped and has grown past the resume point is told as wipe
   await own.stop();
 });
 
+test('a server that refuses calls while it still serves the stream is not trusted any more', async () => {
+  const own = await startEtcd();
+  const etcd = await open(own.endpoint);
+  const seen = record(etcd, [{ key: 'k' }], await revisionOf(etcd));
+  await vi.waitUntil(() => seen.states.includes('live'));
+  const since = performance.now();
+  process.kill(own.pid, 'SIGTERM');
+  await vi.waitUntil(async () => (await etcd.list({ key: 'k' }, { timeoutMs: 300 }).catch(() => null)) === null);
+  // From 3.6 on the stream would look healthy for 7 s.
+  await vi.waitUntil(() => seen.states.at(-1) === 'stale', { timeout: 2000 });
+  expect(performance.now() - since).toBeLessThan(4000);
+  await own.restart();
+  await vi.waitUntil(() => seen.states.at(-1) === 'live', { timeout: 5000 });
+  await own.stop();
+});
+
 test('no handler is called after close, which ends the watcher on the server', async () => {
   const etcd = await open(server.endpoint);
   const watchers = async () => {
