@@ -69,6 +69,19 @@ describe('a publisher', () => {
     await stopped(it, clock);
   });
 
+  it('puts back its record when that alone was deleted', async () => {
+    const { store, publisher, clock } = world();
+    const { publisher: it } = publisher();
+    await it.start();
+    await settle();
+    const metaKey = `lbctl/v1/meta/user.rpc/${it.leaseId}`;
+    store.delete(metaKey);
+    await settle();
+    expect(store.get(metaKey)?.lease).toBe(it.leaseId);
+    expect(it.state).toBe('registered');
+    await stopped(it, clock);
+  });
+
   it('leaves a value alone that somebody changed without touching key and lease', async () => {
     const { store, publisher, clock } = world();
     const { publisher: it } = publisher();
@@ -111,6 +124,11 @@ describe('a publisher', () => {
     expect(store.leases.has(before)).toBe(true);
     await clock.advance(1100);
     expect(held()).toEqual(['10.0.0.1:80']);
+    if (id === undefined) {
+      // The old key went in the very revision in which the new one came.
+      const coming = store.history.find((entry) => entry.events.some((event) => event.kv.key === it.key));
+      expect(coming?.events.map((event) => event.type).sort()).toEqual(['delete', 'delete', 'put', 'put']);
+    }
     await clock.advance(30_000);
     expect(held()).toEqual(['10.0.0.1:80']);
     expect(store.leases.size).toBe(1);
