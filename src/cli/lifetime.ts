@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { type EndingSignal, endingSignals, exitCodeOfSignal } from './exit-codes.js';
 
 export type Interruption = EndingSignal | 'EPIPE';
@@ -40,6 +41,14 @@ export class Lifetime {
   /** Runs at every orderly end, last registered first. */
   defer(cleanup: () => Promise<void> | void): void {
     this.#cleanups.push(cleanup);
+  }
+
+  /** Waits until the process is asked to end. Keeps it alive: an idle connection and a signal handler alone do not. */
+  async interrupted(): Promise<void> {
+    if (this.signal.aborted) return;
+    const alive = setInterval(() => {}, 2 ** 30);
+    await once(this.signal, 'abort');
+    clearInterval(alive);
   }
 
   finishByItself(): void {

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { observeService, type ServiceEvent } from '../core/discovery/observe.js';
 import type { DiscoveryOptions } from '../core/discovery/service-ranges.js';
 import type { Etcd } from '../core/etcd/port.js';
@@ -63,6 +62,6 @@ export async function watchService(
   lifetime.defer(() => membership.close());
   if (exec?.initial) runner?.changed();
   if (options.once) return set.instances().length === 0 ? noInstances(etcd, service, options.discovery) : null;
-  if (!lifetime.signal.aborted) await once(lifetime.signal, 'abort');
+  await lifetime.interrupted();
   return null;
 }

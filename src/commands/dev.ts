@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.js';
 import { outputFlags } from '../cli/flags.js';
@@ -27,7 +26,7 @@ export default class Dev extends BaseCommand {
     this.lifetime.defer(close);
     this.print(this.format === 'json' ? `${toJson(document({ endpoint }), 0)}\n` : `${endpoint}\n`);
     this.tell('For development: it keeps nothing, and anybody who reaches it may read and write. Ctrl-C ends it.');
-    if (!this.lifetime.signal.aborted) await once(this.lifetime.signal, 'abort');
+    await this.lifetime.interrupted();
     return this.lifetime.exitCode;
   }
 }

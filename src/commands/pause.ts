@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
@@ -52,7 +51,7 @@ export default class Pause extends BaseCommand {
     this.lifetime.finishByItself();
     await this.show(outcome);
     this.tell(`Holding ${selectors.join(', ')} out of rotation. Ctrl-C resumes.`);
-    if (!this.lifetime.signal.aborted) await once(this.lifetime.signal, 'abort');
+    await this.lifetime.interrupted();
     const resumed = await resumeInstances(etcd, undo);
     if (resumed.error) throw resumed.error;
     this.tell(`Resumed ${selectors.join(', ')}.`);

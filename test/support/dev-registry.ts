@@ -14,7 +14,7 @@ export interface DevRegistry {
 }
 
 export async function startDevRegistry(): Promise<DevRegistry> {
-  const registry = start(['dev', '--listen', '127.0.0.1:0'], { timeoutMs: 300_000 });
+  const registry = start(['dev', '--listen', '127.0.0.1:0'], { timeoutMs: 900_000 });
   const [endpoint] = await registry.waitFor(/http:\/\/127\.0\.0\.1:\d+(?=\n)/);
   const etcd = await connect({ endpoints: [endpoint] });
   const write = async (operations: readonly Operation[]) => {
