@@ -25,9 +25,9 @@ afterEach(() => {
 const file = (name: string) => join(folder, name);
 const text = (name: string) => (existsSync(file(name)) ? readFileSync(file(name), 'utf8') : '');
 const appears = (name: string, content = '') =>
-  vi.waitFor(() => expect(text(name)).toContain(content || '\n'), { timeout: 5000, interval: 10 });
+  vi.waitFor(() => expect(text(name)).toContain(content || '\n'), { timeout: 15_000, interval: 10 });
 const gone = (group: number) =>
-  vi.waitFor(() => expect(groupIsAlive(group)).toBe(false), { timeout: 5000, interval: 10 });
+  vi.waitFor(() => expect(groupIsAlive(group)).toBe(false), { timeout: 15_000, interval: 10 });
 
 async function start(script: string, killAfterMs = 5000): Promise<WrappedCommand> {
   const command = await WrappedCommand.start(['sh', '-c', `cd ${folder}; ${script}`], {
@@ -174,5 +174,5 @@ it('the watchdog leaves with the command: nothing of it stays behind', async () 
   const command = await start('sleep 100');
   expect(watchdogs()).toBe(before + 1);
   await command.stop('SIGTERM');
-  await vi.waitFor(() => expect(watchdogs()).toBe(before), { timeout: 5000, interval: 10 });
+  await vi.waitFor(() => expect(watchdogs()).toBe(before), { timeout: 15_000, interval: 10 });
 });

@@ -7,6 +7,8 @@ import { Hold, type HoldPlan, type Registration } from '../../../src/cli/registe
 import { systemClock } from '../../../src/core/model/clock.js';
 import { LbctlError } from '../../../src/core/model/errors.js';
 
+/** Generous, because a busy machine takes seconds to start a shell. */
+const patience = { timeout: 15_000, interval: 5 };
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'lbctl-hold-'));
@@ -69,8 +71,7 @@ function holding(script: string | null, more: Partial<HoldPlan> = {}) {
   return { log, registry, code: hold.run(), interrupt: (cause: Interruption) => interrupt(cause) };
 }
 
-const appears = (name: string) =>
-  vi.waitFor(() => expect(existsSync(join(folder, name))).toBe(true), { timeout: 5000, interval: 5 });
+const appears = (name: string) => vi.waitFor(() => expect(existsSync(join(folder, name))).toBe(true), patience);
 /** A server that says when it runs, and ends on a signal with a code that tells which. */
 const server = `trap 'exit 15' TERM; trap 'exit 2' INT; trap 'echo reload >> hup' HUP; echo > up; while :; do sleep 0.02; done`;
 
@@ -96,7 +97,7 @@ describe('with a command', () => {
     const { code, log, interrupt } = holding(server, { drainDelayMs: 60_000 });
     await appears('up');
     interrupt('SIGTERM');
-    await vi.waitFor(() => expect(log).toContain('draining'));
+    await vi.waitFor(() => expect(log).toContain('draining'), patience);
     interrupt('SIGINT');
     expect(await code).toBe(15);
   });
@@ -107,7 +108,7 @@ describe('with a command', () => {
     });
     await appears('up');
     interrupt('SIGINT');
-    await vi.waitFor(() => expect(log).toContain('stopping'));
+    await vi.waitFor(() => expect(log).toContain('stopping'), patience);
     interrupt('SIGINT');
     expect(await code).toBe(137);
   });
@@ -135,7 +136,7 @@ describe('with a command', () => {
     });
     await appears('up');
     interrupt('SIGTERM');
-    await vi.waitFor(() => expect(log).toContain('draining'));
+    await vi.waitFor(() => expect(log).toContain('draining'), patience);
     writeFileSync(join(folder, 'go'), '');
     expect(await code).toBe(9);
   });
@@ -143,7 +144,7 @@ describe('with a command', () => {
   it('a hang-up is for the command when there is no terminal, and an end when there was one', async () => {
     const daemon = holding(server);
     await appears('up');
-    await vi.waitFor(() => expect(daemon.log).toEqual(['started', 'register']));
+    await vi.waitFor(() => expect(daemon.log).toEqual(['started', 'register']), patience);
     daemon.interrupt('SIGHUP');
     await appears('hup');
     expect(daemon.log).toEqual(['started', 'register']);
@@ -186,13 +187,13 @@ describe('with a health check', () => {
   it('registers once it is healthy, withdraws when it is not any more, and comes back', async () => {
     let probe: () => Promise<string> = refused;
     const { code, log, interrupt } = holding(null, { probe: () => probe() });
-    await vi.waitFor(() => expect(log).toEqual(['waiting']));
+    await vi.waitFor(() => expect(log).toEqual(['waiting']), patience);
     probe = async () => 'ok';
-    await vi.waitFor(() => expect(log).toEqual(['waiting', 'healthy', 'register']), { timeout: 3000 });
+    await vi.waitFor(() => expect(log).toEqual(['waiting', 'healthy', 'register']), patience);
     probe = refused;
-    await vi.waitFor(() => expect(log.slice(3)).toEqual(['failing', 'unhealthy', 'withdraw']), { timeout: 6000 });
+    await vi.waitFor(() => expect(log.slice(3)).toEqual(['failing', 'unhealthy', 'withdraw']), patience);
     probe = async () => 'ok';
-    await vi.waitFor(() => expect(log.slice(6)).toEqual(['healthy', 'restore']), { timeout: 3000 });
+    await vi.waitFor(() => expect(log.slice(6)).toEqual(['healthy', 'restore']), patience);
     interrupt('SIGTERM');
     expect(await code).toBe(0);
     expect(log.slice(8)).toEqual(['gone']);

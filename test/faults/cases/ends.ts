@@ -31,11 +31,12 @@ async function terminate({ watch, register, library }: Processes) {
   watch.process.child.kill('SIGTERM');
   register.process.child.kill('SIGTERM');
   library.signal('SIGTERM');
-  return {
-    watch: await watch.process.ended.then(since),
-    register: await register.process.ended.then(since),
-    library: await library.ended.then(since),
-  };
+  const [watchEnd, registerEnd, libraryEnd] = await Promise.all([
+    watch.process.ended.then(since),
+    register.process.ended.then(since),
+    library.ended.then(since),
+  ]);
+  return { watch: watchEnd, register: registerEnd, library: libraryEnd };
 }
 
 const closings: string[] = [];
