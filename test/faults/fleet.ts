@@ -93,7 +93,6 @@ export interface FleetOptions {
   readonly writers?: readonly string[];
   /** Where the truth is read: etcd itself, past every proxy. */
   readonly truth: string;
-  readonly publishers?: number;
   readonly ttlSeconds?: number;
 }
 
@@ -105,14 +104,22 @@ export class Fleet {
   readonly watch: Watching;
   readonly subscriber: Subscribing;
 
+  readonly #options: FleetOptions;
+
+  /** The readers start at once, the publishers with `publish`. */
   constructor(options: FleetOptions) {
-    const { service, readers, writers = readers, truth, publishers = 3, ttlSeconds = 10 } = options;
+    const { service, readers, truth } = options;
+    this.#options = options;
     this.service = service;
     this.prefix = `${service}/`;
     this.truth = openTruth(truth);
     this.watch = startWatch(service, readers);
     this.subscriber = startSubscriber(service, readers);
-    for (let i = 1; i <= publishers; i++) {
+  }
+
+  publish(): void {
+    const { service, readers, writers = readers, ttlSeconds = 10 } = this.#options;
+    for (let i = 1; i <= 3; i++) {
       this.publishers.push(startRegister(service, writers, `10.0.0.${i}:8080`, ttlSeconds));
     }
   }
@@ -164,7 +171,7 @@ export class Fleet {
       const now = performance.now();
       if (found.length === 0) return now;
       if (now > deadline) throw new Error(`They disagree:\n  ${found.join('\n  ')}\n${this.report()}`);
-      await pause(30);
+      await pause(50);
     }
   }
 
@@ -175,7 +182,7 @@ export class Fleet {
   async converged(healthyAt: number): Promise<number> {
     let since = await this.settled(healthyAt + convergenceMs);
     while (performance.now() < healthyAt + convergenceMs) {
-      await pause(30);
+      await pause(50);
       const found = await this.disagreements();
       if (found.length > 0) since = await this.settled(healthyAt + convergenceMs);
     }

@@ -1,7 +1,7 @@
 /** What the cases share: cleaning up after each, the checks that hold at every end, and the figures. */
 import { afterEach, expect } from 'vitest';
 import { Figures } from './figures.js';
-import { Fleet, type FleetOptions } from './fleet.js';
+import { Fleet, type FleetOptions, until } from './fleet.js';
 
 export const figures = new Figures();
 
@@ -16,9 +16,12 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
+/** A watch, a subscriber and then three publishers; resolves when all agree. */
 export async function fleet(options: FleetOptions): Promise<Fleet> {
   const started = new Fleet(options);
   cleanUp(() => started.kill());
+  await until('the watch to be there', 20_000, () => started.watch.lines.at(-1)?.type === 'SYNCED');
+  started.publish();
   await started.settled(performance.now() + 40_000);
   return started;
 }

@@ -24,8 +24,8 @@ export interface Truth {
   /** Every key below the prefix now (linearizable), ordered by key. */
   keys(prefix: string): Promise<readonly TrueKey[]>;
   revision(): Promise<bigint>;
-  /** The revision of the write. */
-  put(key: string, value: string | Buffer): Promise<bigint>;
+  /** The revision of the write. @throws when etcd does not confirm it within that time. */
+  put(key: string, value: string | Buffer, withinMs?: number): Promise<bigint>;
   remove(key: string): Promise<bigint>;
   compact(revision: bigint): Promise<void>;
   /** Ids of all leases that live. */
@@ -57,8 +57,8 @@ export function openTruth(endpoint: string): Truth {
     },
   });
   const within = (ms = 3000) => ({ deadline: Date.now() + ms });
-  const put = async (key: string, value: string | Buffer) => {
-    const { header } = await client.kv.put({ key: Buffer.from(key), value: Buffer.from(value) }, within());
+  const put = async (key: string, value: string | Buffer, withinMs?: number) => {
+    const { header } = await client.kv.put({ key: Buffer.from(key), value: Buffer.from(value) }, within(withinMs));
     return BigInt(header.revision);
   };
   const revision = async () =>

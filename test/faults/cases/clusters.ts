@@ -76,11 +76,11 @@ describe('three members', () => {
     const { victim, live } = await attached('leader-dies', 'leader');
     const killedAt = performance.now();
     await victim.kill();
-    let number = 0;
     let acceptedAt = 0;
-    while (acceptedAt === 0 || performance.now() < acceptedAt + 1000) {
-      const { id, address } = outsider(++number);
-      await live.truth.put(live.prefix + id, address).then(
+    for (let number = 1; acceptedAt === 0 || performance.now() < acceptedAt + 1000; number++) {
+      const { id, address } = outsider(number);
+      // Without a leader a write hangs; it may still happen, which the history will tell.
+      await live.truth.put(live.prefix + id, address, 200).then(
         () => {
           acceptedAt ||= performance.now();
         },
@@ -92,7 +92,7 @@ describe('three members', () => {
     const first = live.watch.lines.find(({ type, at }) => type === 'ADDED' && at > killedAt);
     const gap = (first?.at ?? Number.NaN) - killedAt;
     expectBalanced(live, live.balance(await live.truth.history(live.prefix, 1n)));
-    figures.record('leader killed', `${seconds(gap)}, writes accepted after ${seconds(acceptedAt - killedAt)}`);
+    figures.record('leader killed', `${seconds(gap)} (first write accepted after ${seconds(acceptedAt - killedAt)})`);
     await expectGoodEnd(live);
   });
 });

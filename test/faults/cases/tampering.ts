@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { run } from '../../support/cli.js';
 import { etcdctl, startEtcd } from '../../support/etcd-process.js';
 import type { TrueEvent } from '../../support/etcd-truth.js';
 import { seconds } from '../figures.js';
@@ -23,6 +24,10 @@ describe('registrations that others lay hands on', () => {
     const etcd = await startEtcd();
     cleanUp(() => etcd.stop());
     const live = await fleet({ service: 'touched', readers: [etcd.endpoint], truth: etcd.endpoint, ttlSeconds });
+    const added = live.watch.lines.filter(({ type }) => type === 'ADDED');
+    expect(added.map(({ address }) => address).sort()).toEqual(live.publishers.map(({ address }) => address));
+    const list = await run(['list', 'touched', '-o', 'json', '--endpoints', etcd.endpoint]);
+    expect(JSON.parse(list.stdout).instances).toHaveLength(3);
     const heard: TrueEvent[] = [];
     cleanUp(await live.truth.follow(live.prefix, (event) => heard.push(event)));
     const [first] = await live.truth.keys(live.prefix);
