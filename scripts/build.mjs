@@ -30,7 +30,7 @@ await build({
   jsx: 'automatic',
   // etcd3 reads .proto files beside its own code; grpc-js must be the one instance that the host program uses too;
   // oclif only asks for typescript when it loads a project's sources.
-  external: ['etcd3', '@grpc/grpc-js', 'ink', 'react', 'typescript'],
+  external: ['etcd3', '@grpc/grpc-js', '@grpc/proto-loader', 'ink', 'react', 'typescript'],
   banner: {
     // oclif and its dependencies are CommonJS: inside an ES module they need a require and a place to stand.
     js: [

@@ -9,7 +9,7 @@ const tool = (name, file, ...args) =>
 
 export const checks = [
   () => tool('types', 'typescript/bin/tsc', '-p', 'tsconfig.json'),
-  () => tool('style', '@biomejs/biome/bin/biome', 'ci', '.'),
+  () => tool('style', '@biomejs/biome/bin/biome', 'ci', '--colors=off', '.'),
   () =>
     tool('import rules', 'dependency-cruiser/bin/dependency-cruise.mjs', 'src', '--config', '.dependency-cruiser.json'),
   () => tool('unused files, exports and dependencies', 'knip/bin/knip.js'),

@@ -3,25 +3,10 @@ import type { EtcdSettings } from '../core/etcd/port.js';
 import { parseDuration } from '../core/model/duration.js';
 import { LbctlError, messageOf } from '../core/model/errors.js';
 import type { ConnectionFlagValues } from './flags.js';
+import type { Source } from './settings-source.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => Promise<Buffer>;
-
-/** One place that settings come from. Everything is text as written; empty means unset. */
-export interface Source {
-  /** As a person would name it: `flags`, `LBCTL_*`, … */
-  readonly name: string;
-  readonly endpoints?: string | undefined;
-  readonly user?: string | undefined;
-  readonly password?: string | undefined;
-  readonly passwordFile?: string | undefined;
-  readonly cacert?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly tlsKey?: string | undefined;
-  readonly skipVerify?: string | undefined;
-  readonly dialTimeout?: string | undefined;
-  readonly commandTimeout?: string | undefined;
-}
 
 export interface ConnectionSettings {
   readonly etcd: EtcdSettings;

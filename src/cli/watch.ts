@@ -45,7 +45,7 @@ export async function watchService(
       clock,
       killAfterMs,
       tell: options.tell,
-      input: () => toJson(document({ service, revision, instances: set.instances().map(instanceDocument) })),
+      input: () => `${toJson(document({ service, revision, instances: set.instances().map(instanceDocument) }))}\n`,
     });
   if (runner) lifetime.defer(() => runner.close());
 

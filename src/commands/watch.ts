@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.js';
 import { connectionFlags, dialectFlag, outputFlags } from '../cli/flags.js';
+import { firstLineFirst } from '../cli/output/first-line.js';
 import { watchJson, watchText } from '../cli/watch-lines.js';
 
 export default class Watch extends BaseCommand {
@@ -44,12 +45,14 @@ export default class Watch extends BaseCommand {
     const etcd = await this.connect(flags);
     const { watchService } = await import('../cli/watch.js');
     const { style } = await this.view();
+    const print = (text: string) => this.print(text);
+    const write = flags.once || process.stdout.isTTY ? print : firstLineFirst(print);
     const error = await watchService(etcd, args.service, {
       discovery: flags.dialect === undefined ? {} : { dialect: flags.dialect },
       once: flags.once,
       exec: flags.exec ? { command: flags.exec, debounce, initial: flags['exec-initial'] } : null,
       lifetime: this.lifetime,
-      show: (line) => this.print(this.format === 'table' ? watchText(line, style) : watchJson(line)),
+      show: (line) => write(this.format === 'table' ? watchText(line, style) : watchJson(line)),
       tell: (line) => this.tell(line),
     });
     return error ? this.fail(error) : this.lifetime.exitCode;

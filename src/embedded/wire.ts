@@ -4,9 +4,6 @@
  * Source: etcd api/etcdserverpb/rpc.proto.
  */
 
-/** What an int64 may be on its way out; proto-loader takes both. */
-export type Int64 = number | string;
-
 export interface WireHeader {
   readonly cluster_id?: string;
   readonly member_id?: string;

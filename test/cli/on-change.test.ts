@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OnChange, parseDebounce } from '../../src/cli/on-change.js';
 import { systemClock } from '../../src/core/model/clock.js';
+import { isAlive } from '../support/is-alive.js';
 
 let folder = '';
 let log = '';
@@ -37,16 +38,6 @@ function logged(): string[] {
     return readFileSync(log, 'utf8').trim().split('\n');
   } catch {
     return [];
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    // A zombie is dead: nobody may reap it in a container.
-    return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  } catch {
-    return false;
   }
 }
 

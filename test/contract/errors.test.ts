@@ -101,6 +101,7 @@ onEveryTarget((etcd) => {
     expect(await refusalOf(kv().txn({ success: [remove, write] }))).toBe(text);
     expect(await refusalOf(kv().txn({ success: [write, { request_txn: { failure: [write] } }] }))).toBe(text);
     expect(await refusalOf(kv().txn({ success: [remove, { request_txn: { success: [write] } }] }))).toBe(text);
+    expect(await refusalOf(kv().txn({ success: [{ request_txn: { success: [remove] } }, write] }))).toBe(text);
     expect((await kv().txn({ success: [remove, remove] })).succeeded).toBe(true);
     expect((await kv().txn({ success: [write], failure: [write] })).succeeded).toBe(true);
   });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Live, start } from '../support/cli.js';
 import { type DevRegistry, startDevRegistry } from '../support/dev-registry.js';
+import { isAlive } from '../support/is-alive.js';
 
 let registry: DevRegistry;
 beforeAll(async () => {
@@ -90,9 +91,9 @@ test('--exec runs on change with the new set, and not for the snapshot unless as
         }
       };
       const addresses = () => runs().map((set) => set.instances.map((entry) => entry.address));
-      if (initial) await expect.poll(addresses).toEqual([['a:1']]);
+      if (initial) await expect.poll(addresses, { timeout: 10_000 }).toEqual([['a:1']]);
       await registry.put({ 'exec.rpc/2': 'b:1' });
-      await expect.poll(addresses).toEqual(initial ? [['a:1'], ['a:1', 'b:1']] : [['a:1', 'b:1']]);
+      await expect.poll(addresses, { timeout: 10_000 }).toEqual(initial ? [['a:1'], ['a:1', 'b:1']] : [['a:1', 'b:1']]);
       expect(runs().at(-1)).toMatchObject({ schemaVersion: 1, service: 'exec.rpc' });
       await registry.remove('exec.rpc/2');
       await watch.waitFor('"REMOVED"');
@@ -105,12 +106,13 @@ test('--exec runs on change with the new set, and not for the snapshot unless as
 
 test('Ctrl-C leaves no command behind', async () => {
   const watch = start(
-    ['watch', 'exec.rpc', '--exec', 'echo pid $$ >&2; sleep 300 & wait', '--exec-initial', '--debounce', '0'],
+    ['watch', 'exec.rpc', '--exec', 'sleep 300 & echo pid $$ and $! >&2; wait', '--exec-initial', '--debounce', '0'],
     { env: registry.env },
   );
-  const [, pid] = await watch.waitFor(/pid (\d+)/, { stream: 'stderr' });
+  const [, pid, child] = await watch.waitFor(/pid (\d+) and (\d+)/, { stream: 'stderr' });
   expect(await end(watch)).toBe(130);
-  expect(() => process.kill(-Number(pid), 0)).toThrow('ESRCH');
+  expect(isAlive(Number(pid))).toBe(false);
+  expect(isAlive(Number(child))).toBe(false);
 });
 
 test('etcd goes away and comes back empty: STALE, then the truth', async () => {

@@ -19,8 +19,7 @@ export async function startDevRegistry(): Promise<DevRegistry> {
   const etcd = await connect({ endpoints: [endpoint] });
   const write = async (operations: readonly Operation[]) => {
     for (let from = 0; from < operations.length; from += 100) {
-      // biome-ignore lint/suspicious/noThenProperty: a transaction has a then and an else; nobody awaits it
-      await etcd.txn({ then: operations.slice(from, from + 100) });
+      await etcd.txn({ success: operations.slice(from, from + 100) });
     }
   };
   return {

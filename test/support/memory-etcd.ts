@@ -309,16 +309,16 @@ export class MemoryEtcd implements Etcd {
 
   async txn(request: TxnRequest, options: CallOptions & { idempotent?: boolean } = {}): Promise<TxnResult> {
     await this.#call('txn', options);
-    const operations = [...request.then, ...(request.else ?? [])];
+    const operations = [...request.success, ...(request.failure ?? [])];
     const keyOf = (o: Operation) => ('put' in o ? o.put : 'delete' in o ? o.delete.key : o.get.key);
-    this.store.check([...operations.map(keyOf), ...(request.if ?? []).map((compare) => compare.key)]);
-    const written = request.then.filter((o) => !('get' in o)).map(keyOf);
+    this.store.check([...operations.map(keyOf), ...(request.compare ?? []).map((compare) => compare.key)]);
+    const written = request.success.filter((o) => !('get' in o)).map(keyOf);
     if (new Set(written).size !== written.length)
       throw new LbctlError('ETCD_REJECTED', 'duplicate key given in txn request');
-    if (Math.max(request.if?.length ?? 0, request.then.length) > 128)
+    if (Math.max(request.compare?.length ?? 0, request.success.length) > 128)
       throw new LbctlError('ETCD_REJECTED', 'too many operations in txn request');
-    const succeeded = (request.if ?? []).every((compare) => this.store.holds(compare));
-    const results = this.store.write(succeeded ? request.then : (request.else ?? []));
+    const succeeded = (request.compare ?? []).every((compare) => this.store.holds(compare));
+    const results = this.store.write(succeeded ? request.success : (request.failure ?? []));
     if (this.store.loseAnswers > 0) {
       this.store.loseAnswers--;
       if (options.idempotent) return this.txn(request, options);

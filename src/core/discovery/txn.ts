@@ -11,6 +11,5 @@ export function repeatableTxn(
   otherwise: readonly Operation[],
   call: CallOptions,
 ): Promise<TxnResult> {
-  // biome-ignore lint/suspicious/noThenProperty: etcd's own word; an array is no thenable.
-  return etcd.txn({ if: compares, then: operations, else: otherwise }, { ...call, idempotent: true });
+  return etcd.txn({ compare: compares, success: operations, failure: otherwise }, { ...call, idempotent: true });
 }

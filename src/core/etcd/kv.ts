@@ -70,9 +70,9 @@ export async function txn(
   options: CallOptions & { idempotent?: boolean },
 ): Promise<TxnResult> {
   const wire = {
-    compare: (request.if ?? []).map(toCompare),
-    success: request.then.map(toRequestOp),
-    failure: (request.else ?? []).map(toRequestOp),
+    compare: (request.compare ?? []).map(toCompare),
+    success: request.success.map(toRequestOp),
+    failure: (request.failure ?? []).map(toRequestOp),
   };
   const response = await unary.call(
     {
@@ -121,7 +121,7 @@ function toCompare(compare: Compare): ICompare {
 
 /** `put "a/1", delete "b/2"`: what messages say about a transaction. */
 function describe(request: TxnRequest): string {
-  const names = request.then.map((operation) => {
+  const names = request.success.map((operation) => {
     if ('put' in operation) return `put ${JSON.stringify(operation.put)}`;
     if ('delete' in operation) return `delete ${JSON.stringify(operation.delete.key)}`;
     return `get ${JSON.stringify(operation.get.key)}`;

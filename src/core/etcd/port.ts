@@ -60,9 +60,9 @@ export type Operation =
   | { readonly get: KeyRange };
 
 export interface TxnRequest {
-  readonly if?: readonly Compare[];
-  readonly then: readonly Operation[];
-  readonly else?: readonly Operation[];
+  readonly compare?: readonly Compare[];
+  readonly success: readonly Operation[];
+  readonly failure?: readonly Operation[];
 }
 
 export interface TxnResult {

@@ -6,6 +6,7 @@ export interface TrafficRow {
   readonly weight: number | null;
   readonly zone: string;
   readonly calls: number;
+  readonly callsPerSecond: number | null;
   readonly share: number | null;
   readonly errorRate: number | null;
   readonly averageMs: number | null;

@@ -141,8 +141,7 @@ async function commit(
   call: { signal?: AbortSignal },
 ): Promise<boolean> {
   try {
-    // biome-ignore lint/suspicious/noThenProperty: etcd's own word; an array is no thenable.
-    return (await etcd.txn({ if: compares, then: operations }, call)).succeeded;
+    return (await etcd.txn({ compare: compares, success: operations }, call)).succeeded;
   } catch (error) {
     if (!isLbctlError(error, 'ETCD_OUTCOME_UNKNOWN')) throw error;
     // All or nothing was written, so one record tells. Not written yet may still be written later: then the guard

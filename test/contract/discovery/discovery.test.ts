@@ -112,8 +112,7 @@ describe('registering in a real etcd', () => {
     const range = { key: publisher.key };
     const before = (await etcd.list(range)).kvs[0];
     await new Promise((resolve) => setImmediate(resolve));
-    // biome-ignore lint/suspicious/noThenProperty: etcd's own word.
-    await etcd.txn({ then: [{ delete: range }] });
+    await etcd.txn({ success: [{ delete: range }] });
     const took = await until(async () => (await etcd.list(range)).kvs.length === 1, 1000);
     const after = (await etcd.list(range)).kvs[0];
     expect(after).toMatchObject({ lease: before?.lease, value: before?.value, key: before?.key });
@@ -159,8 +158,7 @@ describe('registering in a real etcd', () => {
     const { service } = await world();
     const put = (id: string, value: Buffer | string) => ({ put: `${service}/${id}`, value });
     await etcd.txn({
-      // biome-ignore lint/suspicious/noThenProperty: etcd's own word.
-      then: [
+      success: [
         put('binary', Buffer.from([0xff, 0x00, 0x1b])),
         put('escape', '\x1b[2J'),
         put('json', '{"a":1}'),

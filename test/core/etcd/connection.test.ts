@@ -19,7 +19,7 @@ test('what a transaction writes, a list reads: keys of any bytes, binary values,
   const lease = await etcd.grantLease(60);
   const value = Buffer.from('00ff80', 'hex');
   const put = await etcd.txn({
-    then: [
+    success: [
       { put: 'any/\udcffz', value, lease },
       { put: 'any/a', value: 'ü' },
     ],
@@ -40,18 +40,18 @@ test('a list of many keys is one revision, although a writer changes them betwee
   const etcd = await open(server.endpoint);
   const count = 12_000;
   for (let from = 0; from < count; from += 2000) {
-    const then = Array.from({ length: 2000 }, (_, i) => ({
+    const success = Array.from({ length: 2000 }, (_, i) => ({
       put: `many/${String(from + i).padStart(5, '0')}`,
       value: 'v',
     }));
-    await etcd.txn({ then });
+    await etcd.txn({ success });
   }
   let writing = true;
   const writer = (async () => {
     while (writing) {
       // The last page would see more or fewer keys if it were read at a later revision.
-      await etcd.txn({ then: [{ delete: { key: 'many/11999' } }] });
-      await etcd.txn({ then: [{ put: 'many/11999', value: 'v' }] });
+      await etcd.txn({ success: [{ delete: { key: 'many/11999' } }] });
+      await etcd.txn({ success: [{ put: 'many/11999', value: 'v' }] });
     }
   })();
   for (let i = 0; i < 3; i++) {
@@ -67,7 +67,7 @@ test('a list of many keys is one revision, although a writer changes them betwee
 test('every comparison decides as etcd defines it', async () => {
   const etcd = await open(server.endpoint);
   const lease = await etcd.grantLease(60);
-  const { header } = await etcd.txn({ then: [{ put: 'cmp/k', value: 'v', lease }] });
+  const { header } = await etcd.txn({ success: [{ put: 'cmp/k', value: 'v', lease }] });
   const revision = header.revision;
   const key = 'cmp/k';
   const holds: Compare[] = [
@@ -81,21 +81,21 @@ test('every comparison decides as etcd defines it', async () => {
     { key: 'cmp/none', target: 'create', is: '=', value: 0n },
   ];
   for (const compare of holds) {
-    expect(await etcd.txn({ if: [compare], then: [] }), JSON.stringify(compare, String)).toMatchObject({
+    expect(await etcd.txn({ compare: [compare], success: [] }), JSON.stringify(compare, String)).toMatchObject({
       succeeded: true,
     });
   }
   const opposite = { '=': '!=', '!=': '=', '<': '>', '>': '<' } as const;
   for (const compare of holds) {
     const turned = { ...compare, is: opposite[compare.is] } as Compare;
-    expect(await etcd.txn({ if: [turned], then: [] }), JSON.stringify(turned, String)).toMatchObject({
+    expect(await etcd.txn({ compare: [turned], success: [] }), JSON.stringify(turned, String)).toMatchObject({
       succeeded: false,
     });
   }
   const other = await etcd.txn({
-    if: [{ key, target: 'version', is: '=', value: 9n }],
-    then: [{ delete: { key } }],
-    else: [{ get: { key } }, { put: key, value: 'w', ignoreLease: true }, { delete: { key: 'cmp/none' } }],
+    compare: [{ key, target: 'version', is: '=', value: 9n }],
+    success: [{ delete: { key } }],
+    failure: [{ get: { key } }, { put: key, value: 'w', ignoreLease: true }, { delete: { key: 'cmp/none' } }],
   });
   expect(other.results.map((r) => [r.kvs.length, r.deleted])).toEqual([
     [1, 0],
@@ -104,7 +104,7 @@ test('every comparison decides as etcd defines it', async () => {
   ]);
   const { kvs } = await etcd.list({ key });
   expect(kvs).toMatchObject([{ lease, version: 2n, value: Buffer.from('w') }]);
-  expect((await etcd.txn({ then: [{ delete: prefixRange('cmp/') }] })).results).toEqual([{ kvs: [], deleted: 1 }]);
+  expect((await etcd.txn({ success: [{ delete: prefixRange('cmp/') }] })).results).toEqual([{ kvs: [], deleted: 1 }]);
 });
 
 test.each([
@@ -113,7 +113,7 @@ test.each([
   ['a value beyond 1.5 MiB', 'ETCD_REJECTED', { put: 'e/k', value: Buffer.alloc(1_700_000) }],
 ])('%s is refused by etcd as %s', async (_, code, operation) => {
   const etcd = await open(server.endpoint);
-  await expect(etcd.txn({ then: [operation] })).rejects.toMatchObject({ code });
+  await expect(etcd.txn({ success: [operation] })).rejects.toMatchObject({ code });
 });
 
 test('users with equal settings share one connection, and the last one closes it', async () => {
@@ -146,7 +146,7 @@ test('one user leaving takes its own watch and lease along, and nobody else’s'
   const stayed = record(staying, [{ key: 'leave/k' }], revision);
   await vi.waitUntil(() => left.states.length + stayed.states.length === 2);
   await leaving.close();
-  await staying.txn({ then: [{ put: 'leave/k', value: 'v' }] });
+  await staying.txn({ success: [{ put: 'leave/k', value: 'v' }] });
   await vi.waitUntil(() => stayed.events.length === 1);
   await vi.waitUntil(async () => (await staying.leaseInfo(lease.id)).remainingSeconds === -1, {
     timeout: 6000,
@@ -169,7 +169,7 @@ test('a program exits at once after close, with a watch and a lease open', { tim
     import { connect } from './src/core/etcd/connection.ts';
     const etcd = await connect({ endpoints: [process.argv[1]] });
     const lease = await etcd.holdLease(30, { lost() {} });
-    await etcd.txn({ then: [{ put: 'exit/k', value: 'v', lease: lease.id }] });
+    await etcd.txn({ success: [{ put: 'exit/k', value: 'v', lease: lease.id }] });
     await new Promise((live) => etcd.watch({ ranges: [{ key: 'exit/k' }], afterRevision: 1n },
       { events() {}, live, stale() {}, lost() {}, denied() {} }));
     const closing = performance.now();

@@ -81,7 +81,7 @@ describe('one healthy endpoint', () => {
     const [silent, gone] = await Promise.all([startSilentPort(), startSilentPort()]);
     await gone.close();
     const etcd = await open([silent.address, gone.address, server.endpoint], { dialTimeoutMs: 300 });
-    await etcd.txn({ then: [{ put: 'found', value: 'v' }] });
+    await etcd.txn({ success: [{ put: 'found', value: 'v' }] });
     expect((await etcd.list({ key: 'found' })).kvs).toHaveLength(1);
     await silent.close();
   });
@@ -91,7 +91,7 @@ describe('one healthy endpoint', () => {
     const etcd = await open(proxy.address);
     await etcd.list({ key: 'k' });
     proxy.loseAnswers();
-    const lost = etcd.txn({ then: [{ put: 'once', value: 'v' }] });
+    const lost = etcd.txn({ success: [{ put: 'once', value: 'v' }] });
     await vi.waitUntil(async () => (await etcdctl(server.endpoint, 'get', 'once')) !== '', { timeout: 5000 });
     proxy.heal();
     proxy.cut();
@@ -107,7 +107,7 @@ describe('one healthy endpoint', () => {
     const etcd = await open(proxy.address);
     await etcd.list({ key: 'k' });
     proxy.loseAnswers();
-    const write = etcd.txn({ then: [{ put: 'twice', value: 'v' }] }, { idempotent: true });
+    const write = etcd.txn({ success: [{ put: 'twice', value: 'v' }] }, { idempotent: true });
     await vi.waitUntil(async () => (await etcdctl(server.endpoint, 'get', 'twice')) !== '', { timeout: 5000 });
     proxy.heal();
     proxy.cut();
@@ -137,7 +137,7 @@ describe('one healthy endpoint', () => {
     proxy.loseAnswers();
     const abort = new AbortController();
     const read = etcd.list({ key: 'k' }, { signal: abort.signal });
-    const write = etcd.txn({ then: [{ put: 'off', value: 'v' }] }, { signal: abort.signal });
+    const write = etcd.txn({ success: [{ put: 'off', value: 'v' }] }, { signal: abort.signal });
     await vi.waitUntil(async () => (await etcdctl(server.endpoint, 'get', 'off')) !== '', { timeout: 5000 });
     abort.abort();
     await expect(read).rejects.toMatchObject({ code: 'TIMEOUT' });
@@ -148,7 +148,7 @@ describe('one healthy endpoint', () => {
 test('a call outlives a restart of etcd when the connection worked before', async () => {
   const server = await startEtcd();
   const etcd = await open(server.endpoint);
-  await etcd.txn({ then: [{ put: 'k', value: 'v' }] });
+  await etcd.txn({ success: [{ put: 'k', value: 'v' }] });
   await server.kill();
   const read = etcd.list({ key: 'k' }, { timeoutMs: 15_000 });
   await server.restart();
@@ -278,7 +278,7 @@ describe('accounts', () => {
 
   test('a token that expired is fetched again, once for many calls', async () => {
     const etcd = await open(server.endpoint, { auth: ann });
-    await etcd.txn({ then: [{ put: 'a/1', value: 'v' }] });
+    await etcd.txn({ success: [{ put: 'a/1', value: 'v' }] });
     const before = await authentications(server);
     // etcd forgets all simple tokens when it restarts, as when they expire.
     await server.restart();
@@ -291,7 +291,7 @@ describe('accounts', () => {
     const etcd = await open(server.endpoint, { auth: ann });
     const lost: string[] = [];
     const lease = await etcd.holdLease(2, { lost: (reason) => lost.push(reason) });
-    await etcd.txn({ then: [{ put: 'a/leased', value: 'v', lease: lease.id }] });
+    await etcd.txn({ success: [{ put: 'a/leased', value: 'v', lease: lease.id }] });
     const { revision } = (await etcd.list({ key: 'a/1' })).header;
     const seen = record(etcd, [{ key: 'a/w' }, { key: 'b/w' }], revision);
     await vi.waitUntil(() => seen.states.includes('live') && seen.states.includes('denied:1'), { timeout: 5000 });
@@ -300,7 +300,7 @@ describe('accounts', () => {
     // The lease must outlive several tokens and its own TTL.
     const until = performance.now() + 4500;
     await vi.waitUntil(() => performance.now() > until, { timeout: 6000 });
-    await etcd.txn({ then: [{ put: 'a/w', value: 'after' }] });
+    await etcd.txn({ success: [{ put: 'a/w', value: 'after' }] });
     await vi.waitUntil(() => seen.events.length === 1, { timeout: 3000 });
     expect((await etcd.list({ key: 'a/leased' })).kvs).toHaveLength(1);
     expect(lost).toEqual([]);

@@ -29,7 +29,7 @@ test('a held lease outlives its TTL by far, and ends with its keys when it is re
   const etcd = await open(server.endpoint);
   const handlers = recorded();
   const lease = await etcd.holdLease(2, handlers);
-  await etcd.txn({ then: [{ put: 'held/k', value: 'v', lease: lease.id }] });
+  await etcd.txn({ success: [{ put: 'held/k', value: 'v', lease: lease.id }] });
   const since = performance.now();
   await vi.waitUntil(() => performance.now() - since > 5000, { timeout: 6000, interval: 100 });
   expect((await etcd.list({ key: 'held/k' })).kvs).toHaveLength(1);

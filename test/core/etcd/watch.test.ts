@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.stop());
 
-const put = (etcd: Etcd, key: string, value: Buffer | string = 'v') => etcd.txn({ then: [{ put: key, value }] });
+const put = (etcd: Etcd, key: string, value: Buffer | string = 'v') => etcd.txn({ success: [{ put: key, value }] });
 const revisionOf = async (etcd: Etcd) => (await etcd.list({ key: 'any' })).header.revision;
 
 test('a watch tells all that comes after its revision: per range, in order, with the value before', async () => {
@@ -23,7 +23,7 @@ test('a watch tells all that comes after its revision: per range, in order, with
   const seen = record(etcd, [prefixRange('w1/'), { key: 'w2/k' }], first);
   await vi.waitUntil(() => seen.states.includes('live'));
   await etcd.txn({
-    then: [{ put: 'w1/\udcff', value: 'x' }, { delete: { key: 'w1/k' } }, { put: 'w2/k', value: 'y' }],
+    success: [{ put: 'w1/\udcff', value: 'x' }, { delete: { key: 'w1/k' } }, { put: 'w2/k', value: 'y' }],
   });
   await vi.waitUntil(() => seen.events.length === 4);
   const inRange = (index: number) =>

@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all(members.map((member) => member.stop())));
 
 const urls = () => members.map((member) => member.endpoint);
-const put = (etcd: Etcd, key: string) => etcd.txn({ then: [{ put: key, value: 'v' }] }, { idempotent: true });
+const put = (etcd: Etcd, key: string) => etcd.txn({ success: [{ put: key, value: 'v' }] }, { idempotent: true });
 
 test('a hung member costs no lease and no event, and the watch a few seconds at most', async () => {
   const [hung, ...others] = members;
@@ -22,7 +22,7 @@ test('a hung member costs no lease and no event, and the watch a few seconds at 
   const writer = await open(others.map((member) => member.endpoint));
   const lost: string[] = [];
   const lease = await etcd.holdLease(6, { lost: (reason) => lost.push(reason) });
-  await etcd.txn({ then: [{ put: 'leased', value: 'v', lease: lease.id }] });
+  await etcd.txn({ success: [{ put: 'leased', value: 'v', lease: lease.id }] });
   const { revision } = (await etcd.list({ key: 'x' })).header;
   const seen = record(etcd, [{ key: 'watched' }], revision);
   await vi.waitUntil(() => seen.states.includes('live'));

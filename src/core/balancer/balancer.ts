@@ -1,0 +1,82 @@
+import { LbctlError } from '../model/errors.js';
+
+/** What a policy needs to know of an instance. `Instance` of the model is one. */
+export interface Candidate {
+  readonly address: string;
+  /** Absent, 0 or less counts as 1. */
+  readonly weight?: number;
+}
+
+/** How a call ended. */
+interface CallOutcome {
+  /** gRPC status code; 0 is OK. */
+  readonly code: number;
+}
+
+export interface Picked<I extends Candidate> {
+  readonly instance: I;
+  /** To be called once, when the call has ended; more calls, or after the instance has left, do no harm. */
+  done(outcome: CallOutcome): void;
+}
+
+export interface PickOptions {
+  /** The hash key of the call. Policies without keys ignore it. */
+  readonly key?: string;
+}
+
+/** Where a key lands and why. Hashes and points are hex. */
+export interface KeyPlacement {
+  readonly address: string;
+  readonly hash: string;
+  /** Null for policies without a ring. */
+  readonly point: string | null;
+  readonly virtualNode: number | null;
+  /** Who owns the key when the owner has left, who when that one has left too…; empty without a ring. */
+  readonly next: readonly string[];
+}
+
+/** One policy over one set of instances. Not tied to any transport; pure apart from the injected rng. */
+export interface Balancer<I extends Candidate = Candidate> {
+  /**
+   * The full set. Idempotent; what was learnt of instances that stay (by address) is kept. An address that comes
+   * twice counts once, the first.
+   */
+  update(instances: readonly I[]): void;
+  /** @throws NO_INSTANCE on an empty set, INVALID_ARGUMENT when the policy needs a key and none was given. */
+  pick(options?: PickOptions): Picked<I>;
+  /** Policies that hash keys: the placement of one, with at most `nextLimit` next owners. Throws like `pick`. */
+  place?(key: string, nextLimit: number): KeyPlacement;
+}
+
+export function noInstance(): LbctlError {
+  return new LbctlError('NO_INSTANCE', 'There is no instance to pick from');
+}
+
+export function missingKey(policy: string): LbctlError {
+  return new LbctlError('INVALID_ARGUMENT', `${policy} needs the hash key of the call, and none was given`);
+}
+
+const nothing = (): void => {};
+
+/** A pick of a policy that learns nothing from outcomes. */
+export function picked<I extends Candidate>(instance: I | undefined): Picked<I> {
+  if (instance === undefined) throw noInstance();
+  return { instance, done: nothing };
+}
+
+export function weightOf(instance: Candidate): number {
+  const weight = instance.weight ?? 1;
+  return weight > 0 && Number.isFinite(weight) ? weight : 1;
+}
+
+/** The instances with each address once, in the given order. */
+export function distinct<I extends Candidate>(instances: readonly I[]): I[] {
+  const byAddress = new Map<string, I>();
+  for (const instance of instances) if (!byAddress.has(instance.address)) byAddress.set(instance.address, instance);
+  return [...byAddress.values()];
+}
+
+/** The same, by address: clients that got the set in different orders must agree on a key's owner. */
+export function sorted<I extends Candidate>(instances: readonly I[]): I[] {
+  return distinct(instances).sort((a, b) => (a.address < b.address ? -1 : 1));
+}

@@ -1,0 +1,64 @@
+import { Ring, type RingFlavour, type RingNode } from '../hashing/ring.js';
+import {
+  type Balancer,
+  type Candidate,
+  distinct,
+  type KeyPlacement,
+  missingKey,
+  noInstance,
+  type Picked,
+  type PickOptions,
+  picked,
+} from './balancer.js';
+
+/**
+ * The owner of the key on a ring: a change of the set moves only the keys that it must.
+ *
+ * Weights count only when asked for: go-zero's clients give every instance a full share whatever its weight, and a
+ * client that did otherwise would disagree with them on the owners.
+ */
+export class ConsistentHash<I extends Candidate> implements Balancer<I> {
+  #instances: ReadonlyMap<string, I> = new Map();
+  #ring: Ring;
+
+  constructor(
+    private readonly flavour: RingFlavour,
+    private readonly weighted: boolean,
+  ) {
+    this.#ring = new Ring([], flavour);
+  }
+
+  update(instances: readonly I[]): void {
+    const before = this.#instances;
+    const after = new Map(distinct(instances).map((instance) => [instance.address, instance]));
+    this.#instances = after;
+    // Many updates change what no ring depends on (a lease, a zone), and hashing hundreds of nodes takes milliseconds.
+    const kept = [...after.values()].filter(({ address, weight }) => {
+      const old = before.get(address);
+      return old !== undefined && (!this.weighted || old.weight === weight);
+    });
+    if (kept.length === before.size && kept.length === after.size) return;
+    this.#ring = new Ring(
+      [...after.values()].map((instance) => this.#ringNode(instance)),
+      this.flavour,
+    );
+  }
+
+  pick(options: PickOptions = {}): Picked<I> {
+    if (options.key === undefined) throw missingKey('consistent_hash');
+    return picked(this.#instances.get(this.#ring.owner(options.key) ?? ''));
+  }
+
+  place(key: string, nextLimit: number): KeyPlacement {
+    const lookup = this.#ring.lookup(key);
+    if (lookup === null) throw noInstance();
+    const { address, hash, point, virtualNode } = lookup;
+    const next = nextLimit > 0 ? this.#ring.owners(key, nextLimit + 1) : [];
+    next.shift();
+    return { address, hash, point, virtualNode, next };
+  }
+
+  #ringNode({ address, weight }: Candidate): RingNode {
+    return this.weighted && weight !== undefined ? { address, weight } : { address };
+  }
+}

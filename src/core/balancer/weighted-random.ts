@@ -1,0 +1,18 @@
+import type { Rng } from '../model/clock.js';
+import { type Balancer, type Candidate, distinct, type Picked, picked } from './balancer.js';
+import { WeightIntervals } from './weight-intervals.js';
+
+/** In proportion to the weights. */
+export class WeightedRandom<I extends Candidate> implements Balancer<I> {
+  #intervals = new WeightIntervals<I>([]);
+
+  constructor(private readonly rng: Rng) {}
+
+  update(instances: readonly I[]): void {
+    this.#intervals = new WeightIntervals(distinct(instances));
+  }
+
+  pick(): Picked<I> {
+    return picked(this.#intervals.at(this.rng() * this.#intervals.total));
+  }
+}

@@ -1,0 +1,8 @@
+import CRC32 from 'crc-32';
+import { scratch } from './utf8.js';
+
+/** CRC-32 (IEEE 802.3) of the UTF-8 bytes of `text`, unsigned. */
+export function crc32(text: string): number {
+  const length = scratch.encode(text);
+  return CRC32.buf(scratch.bytes.subarray(0, length)) >>> 0;
+}
