@@ -3,18 +3,19 @@
  * Run: npx tsx bench/faults.ts
  */
 import { Etcd3 } from 'etcd3';
-import { type CutProxy, startCutProxy } from '../test/support/cut-proxy.js';
 import { etcdVersion, startEtcd } from '../test/support/etcd-process.js';
 import { openTruth, type Truth } from '../test/support/etcd-truth.js';
+import { startProxy, type TcpProxy } from '../test/support/tcp-proxy.js';
 
 /** Long enough for the back-off of the stock client, which may sleep 25 s. */
 const patienceMs = 30_000;
 
-const faults: Record<string, (truth: Truth, proxy: CutProxy) => Promise<number>> = {
+const faults: Record<string, (truth: Truth, proxy: TcpProxy) => Promise<number>> = {
   async 'drop before the backlog'(truth, proxy) {
     for (let i = 1; i <= 6; i++) await truth.put(`s/${i}`, Buffer.alloc(2000, 'x'));
+    proxy.heal();
     // The confirmation of the watch comes through, the backlog does not.
-    proxy.healWithLimit(1000, 1);
+    proxy.limitAnswers(1000, 1);
     return 6;
   },
   async 'compaction while away'(truth, proxy) {
@@ -33,16 +34,16 @@ const faults: Record<string, (truth: Truth, proxy: CutProxy) => Promise<number>>
 console.log(`Stock etcd3 on etcd ${await etcdVersion()}, up to ${patienceMs / 1000} s of patience each`);
 for (const [name, fault] of Object.entries(faults)) {
   const etcd = await startEtcd();
-  const proxy = await startCutProxy(etcd.port);
+  const proxy = await startProxy(etcd.port);
   const truth = openTruth(etcd.endpoint);
-  const client = new Etcd3({ hosts: proxy.endpoint });
+  const client = new Etcd3({ hosts: proxy.address });
   const seen = new Set<string>();
   const troubles: string[] = [];
   try {
     const watcher = await client.watch().prefix('s/').create();
     watcher.on('put', ({ key }) => void seen.add(key.toString()));
     watcher.on('error', (error) => void troubles.push(error.message));
-    proxy.cut();
+    proxy.cut({ refuse: true });
     const expected = await fault(truth, proxy);
     const from = performance.now();
     const count = () => [...seen].filter((key) => key !== 's/after').length;

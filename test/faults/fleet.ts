@@ -1,8 +1,7 @@
 /** The processes that live through a fault: publishers, a watch and a subscriber, and what they are held against. */
-import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { type Ended, type Live, start } from '../support/cli.js';
+import { type Ended, type Live, start, startNode } from '../support/cli.js';
 import { openTruth, type TrueEvent, type Truth } from '../support/etcd-truth.js';
 import { type Account, account, foldLines, type Line, parseLine } from '../support/ledger.js';
 
@@ -26,10 +25,8 @@ export interface Publishing {
 }
 
 export interface Subscribing {
-  readonly pid: number;
+  readonly process: Live;
   view(): { readonly isStale: boolean; readonly addresses: readonly string[] } | null;
-  signal(name: NodeJS.Signals): void;
-  readonly ended: Promise<Ended>;
 }
 
 export function startWatch(service: string, endpoints: readonly string[]): Watching {
@@ -58,30 +55,14 @@ export function startRegister(
 export function startSubscriber(service: string, endpoints: readonly string[], ...more: string[]): Subscribing {
   const script = fileURLToPath(new URL('./subscriber-process.ts', import.meta.url));
   const args = ['--import', 'tsx', script, service, endpoints.join(','), ...more];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
-  const text = { stdout: '', stderr: '' };
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    text.stdout += chunk;
-  });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
-    text.stderr += chunk;
-  });
-  const limit = setTimeout(() => child.kill('SIGKILL'), lifetimeMs);
-  const ended = new Promise<Ended>((resolve) => {
-    child.once('close', (code, signal) => {
-      clearTimeout(limit);
-      resolve({ code: code ?? (signal === 'SIGTERM' ? 143 : 137), ...text });
-    });
-  });
+  const process = startNode(args, { timeoutMs: lifetimeMs });
   return {
-    pid: child.pid ?? 0,
+    process,
     view() {
-      const last = text.stdout.lastIndexOf('\n');
-      if (last < 0) return null;
-      return JSON.parse(text.stdout.slice(text.stdout.lastIndexOf('\n', last - 1) + 1, last));
+      const lines = process.stdout().split('\n');
+      const last = lines.at(-2);
+      return last === undefined ? null : JSON.parse(last);
     },
-    signal: (name) => void child.kill(name),
-    ended,
   };
 }
 
@@ -103,7 +84,6 @@ export class Fleet {
   readonly publishers: Publishing[] = [];
   readonly watch: Watching;
   readonly subscriber: Subscribing;
-
   readonly #options: FleetOptions;
 
   /** The readers start at once, the publishers with `publish`. */
@@ -215,11 +195,11 @@ export class Fleet {
     };
     const all = [
       after('watch', this.watch.process.ended),
-      after('subscriber', this.subscriber.ended),
+      after('subscriber', this.subscriber.process.ended),
       ...this.publishers.map(({ address, process }) => after(`register ${address}`, process.ended)),
     ];
     this.watch.process.child.kill('SIGTERM');
-    this.subscriber.signal('SIGTERM');
+    this.subscriber.process.child.kill('SIGTERM');
     for (const { process } of this.publishers) process.child.kill('SIGTERM');
     return Promise.all(all);
   }
@@ -228,7 +208,7 @@ export class Fleet {
   kill(): void {
     this.truth.close();
     this.watch.process.kill();
-    this.subscriber.signal('SIGKILL');
+    this.subscriber.process.kill();
     for (const { process } of this.publishers) process.kill();
   }
 
@@ -255,8 +235,8 @@ export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Waits until the condition gives something. @throws after `withinMs` with `what`. */
-export async function until<T>(
+/** What the condition gives, as soon as it gives something. @throws after `withinMs` with `what`. */
+export async function waitFor<T>(
   what: string,
   withinMs: number,
   condition: () => T | undefined | false | Promise<T | undefined | false>,

@@ -1,7 +1,7 @@
 /** What the cases share: cleaning up after each, the checks that hold at every end, and the figures. */
 import { afterEach, expect } from 'vitest';
 import { Figures } from './figures.js';
-import { Fleet, type FleetOptions, until } from './fleet.js';
+import { Fleet, type FleetOptions, waitFor } from './fleet.js';
 
 export const figures = new Figures();
 
@@ -20,7 +20,7 @@ afterEach(async () => {
 export async function fleet(options: FleetOptions): Promise<Fleet> {
   const started = new Fleet(options);
   cleanUp(() => started.kill());
-  await until('the watch to be there', 20_000, () => started.watch.lines.at(-1)?.type === 'SYNCED');
+  await waitFor('the watch to be there', 20_000, () => started.watch.lines.at(-1)?.type === 'SYNCED');
   started.publish();
   await started.settled(performance.now() + 40_000);
   return started;

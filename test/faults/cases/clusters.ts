@@ -1,25 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type CutProxy, startCutProxy } from '../../support/cut-proxy.js';
 import { type EtcdProcess, startCluster } from '../../support/etcd-process.js';
 import { openTruth } from '../../support/etcd-truth.js';
+import { startProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 import { seconds } from '../figures.js';
 import { pause } from '../fleet.js';
 import { cleanUp, expectBalanced, expectGoodEnd, figures, fleet, outsider } from '../run.js';
 
 interface Member {
   readonly etcd: EtcdProcess;
-  readonly proxy: CutProxy;
+  readonly proxy: TcpProxy;
 }
 
 const members: Member[] = [];
-
-beforeAll(async () => {
-  for (const etcd of await startCluster(3)) members.push({ etcd, proxy: await startCutProxy(etcd.port) });
-});
-
-afterAll(async () => {
-  for (const { etcd, proxy } of members) await Promise.all([etcd.stop(), proxy.close()]);
-});
 
 async function leads({ etcd }: Member): Promise<boolean> {
   const truth = openTruth(etcd.endpoint);
@@ -37,9 +29,9 @@ async function attached(service: string, to: 'leader' | 'follower') {
   const [other, another] = members.filter((member) => member !== victim);
   if (!victim || !other || !another) throw new Error('no such member');
   // While everybody starts there is only one way to etcd; the other two are there when the fault comes.
-  other.proxy.cut();
-  another.proxy.cut();
-  const readers = members.map(({ proxy }) => proxy.endpoint);
+  other.proxy.cut({ refuse: true });
+  another.proxy.cut({ refuse: true });
+  const readers = members.map(({ proxy }) => proxy.address);
   const live = await fleet({ service, readers, truth: other.etcd.endpoint });
   other.proxy.heal();
   another.proxy.heal();
@@ -47,6 +39,14 @@ async function attached(service: string, to: 'leader' | 'follower') {
 }
 
 describe('three members', () => {
+  beforeAll(async () => {
+    for (const etcd of await startCluster(3)) members.push({ etcd, proxy: await startProxy(etcd.port) });
+  });
+
+  afterAll(async () => {
+    for (const { etcd, proxy } of members) await Promise.all([etcd.stop(), proxy.close()]);
+  });
+
   test('the one that everybody uses hangs for 25 s', async () => {
     const { victim, live } = await attached('one-hangs', 'follower');
     const leases = await Promise.all(live.publishers.map(({ address }) => live.leaseOf(address)));

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { startCutProxy } from '../../support/cut-proxy.js';
 import { startEtcd } from '../../support/etcd-process.js';
 import type { TrueEvent } from '../../support/etcd-truth.js';
+import { startProxy } from '../../support/tcp-proxy.js';
 import { seconds } from '../figures.js';
 import type { Fleet } from '../fleet.js';
 import { cleanUp, expectBalanced, expectGoodEnd, figures, fleet, outsider } from '../run.js';
@@ -10,9 +10,9 @@ import { cleanUp, expectBalanced, expectGoodEnd, figures, fleet, outsider } from
 async function behindProxy(service: string) {
   const etcd = await startEtcd();
   cleanUp(() => etcd.stop());
-  const proxy = await startCutProxy(etcd.port);
+  const proxy = await startProxy(etcd.port);
   cleanUp(() => proxy.close());
-  const live = await fleet({ service, readers: [proxy.endpoint], writers: [etcd.endpoint], truth: etcd.endpoint });
+  const live = await fleet({ service, readers: [proxy.address], writers: [etcd.endpoint], truth: etcd.endpoint });
   return { proxy, live };
 }
 
@@ -28,11 +28,12 @@ function toldOf(live: Fleet, numbers: readonly number[]): number {
 describe('a watch cut off from etcd', () => {
   test('dropped again and again before the backlog comes: each event once', async () => {
     const { proxy, live } = await behindProxy('dropped');
-    proxy.cut();
+    proxy.cut({ refuse: true });
     const numbers = [1, 2, 3, 4, 5, 6];
     for (const number of numbers) await put(live, number, Buffer.alloc(2000, 'x'));
+    proxy.heal();
     // The confirmation of the watch comes through and names a revision above the backlog; the backlog does not.
-    proxy.healWithLimit(1000, 4);
+    proxy.limitAnswers(1000, 4);
     const ms = await live.converged(performance.now());
     expectBalanced(live, live.balance(await live.truth.history(live.prefix, 1n)));
     figures.record('drop before the backlog', `${toldOf(live, numbers)} of 6, ${seconds(ms)}`);
@@ -41,10 +42,11 @@ describe('a watch cut off from etcd', () => {
 
   test('a backlog of 6 MB, cut off in the middle of its delivery', async () => {
     const { proxy, live } = await behindProxy('backlog');
-    proxy.cut();
+    proxy.cut({ refuse: true });
     const numbers = [1, 2, 3, 4, 5, 6];
     for (const number of numbers) await put(live, number, Buffer.alloc(1_000_000, 'x'));
-    proxy.healWithLimit(2_500_000, 2);
+    proxy.heal();
+    proxy.limitAnswers(2_500_000, 2);
     const ms = await live.converged(performance.now());
     expectBalanced(live, live.balance(await live.truth.history(live.prefix, 1n)));
     expect(toldOf(live, numbers)).toBe(6);
@@ -58,7 +60,7 @@ describe('a watch cut off from etcd', () => {
     cleanUp(await live.truth.follow(live.prefix, (event) => history.push(event)));
     for (const number of [1, 2, 3, 4]) await put(live, number);
     await live.settled(performance.now() + 5000);
-    proxy.cut();
+    proxy.cut({ refuse: true });
     for (let number = 5; number <= 20; number++) await put(live, number);
     await live.truth.remove(live.prefix + outsider(1).id);
     await put(live, 2, '10.9.9.2:9002');

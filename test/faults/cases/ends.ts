@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type EtcdProcess, startEtcd } from '../../support/etcd-process.js';
 import { openTruth } from '../../support/etcd-truth.js';
 import { seconds } from '../figures.js';
-import { startRegister, startSubscriber, startWatch, until } from '../fleet.js';
+import { startRegister, startSubscriber, startWatch, waitFor } from '../fleet.js';
 import { cleanUp, figures } from '../run.js';
 
 /** Closing waits for etcd at most 3 s; the rest is the end of the process itself. */
@@ -17,9 +17,9 @@ async function processes() {
   const library = startSubscriber(service, [etcd.endpoint], '--lease');
   cleanUp(() => watch.process.kill());
   cleanUp(() => register.process.kill());
-  cleanUp(() => library.signal('SIGKILL'));
-  await until('the watch to see the registration', 20_000, () => watch.lines.some(({ address }) => address !== ''));
-  await until('the subscriber to see it', 20_000, () => library.view()?.addresses.length === 1);
+  cleanUp(() => library.process.kill());
+  await waitFor('the watch to see the registration', 20_000, () => watch.lines.some(({ address }) => address !== ''));
+  await waitFor('the subscriber to see it', 20_000, () => library.view()?.addresses.length === 1);
   return { etcd, watch, register, library };
 }
 
@@ -30,11 +30,11 @@ async function terminate({ watch, register, library }: Processes) {
   const since = <T>(value: T) => ({ value, ms: performance.now() - from });
   watch.process.child.kill('SIGTERM');
   register.process.child.kill('SIGTERM');
-  library.signal('SIGTERM');
+  library.process.child.kill('SIGTERM');
   const [watchEnd, registerEnd, libraryEnd] = await Promise.all([
     watch.process.ended.then(since),
     register.process.ended.then(since),
-    library.ended.then(since),
+    library.process.ended.then(since),
   ]);
   return { watch: watchEnd, register: registerEnd, library: libraryEnd };
 }
@@ -78,12 +78,12 @@ describe('the end of a process that has a watch and a lease', () => {
     expect(stderr).not.toBe('');
     expect(code).not.toBe(0);
     const resumedAt = await truth.healthy();
-    await until('the key to run out', 11_000, async () => (await truth.keys('ends/')).length === 0);
-    await until('the watch to tell', 1000, () => watch.lines.at(-1)?.type === 'REMOVED');
+    await waitFor('the key to run out', 11_000, async () => (await truth.keys('ends/')).length === 0);
+    await waitFor('the watch to tell', 1000, () => watch.lines.at(-1)?.type === 'REMOVED');
     expect(performance.now() - resumedAt).toBeLessThan(11_000);
-    library.signal('SIGTERM');
+    library.process.child.kill('SIGTERM');
     watch.process.child.kill('SIGTERM');
-    expect((await library.ended).code).toBe(0);
+    expect((await library.process.ended).code).toBe(0);
     expect((await watch.process.ended).code).toBe(143);
   });
 });

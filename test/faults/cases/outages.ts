@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { startEtcd } from '../../support/etcd-process.js';
 import { seconds } from '../figures.js';
-import { type Fleet, pause, until } from '../fleet.js';
+import { type Fleet, pause, waitFor } from '../fleet.js';
 import { cleanUp, expectBalanced, expectGoodEnd, figures, fleet, outsider } from '../run.js';
 
 async function server() {
@@ -23,7 +23,7 @@ describe('etcd away', () => {
     const live = await fleet({ service: 'away3', readers: [etcd.endpoint], truth: etcd.endpoint });
     const before = await leases(live);
     await etcd.kill();
-    await until('the watch to say STALE', 3000, () => told(live, 'STALE') === 1);
+    await waitFor('the watch to say STALE', 3000, () => told(live, 'STALE') === 1);
     await pause(3000);
     await etcd.restart();
     const healthyAt = await live.truth.healthy();
@@ -63,7 +63,7 @@ describe('etcd away', () => {
     const live = await fleet({ service: 'hung15', readers: [etcd.endpoint], truth: etcd.endpoint });
     etcd.suspend();
     // It answers nothing and refuses nothing: only a watch that asks for a sign of life can tell.
-    await until('the watch to say STALE', 7000, () => told(live, 'STALE') === 1);
+    await waitFor('the watch to say STALE', 7000, () => told(live, 'STALE') === 1);
     await pause(15_000 - 7000);
     expect(told(live, 'REMOVED')).toBe(0);
     etcd.resume();

@@ -3,7 +3,7 @@ import { run } from '../../support/cli.js';
 import { etcdctl, startEtcd } from '../../support/etcd-process.js';
 import type { TrueEvent } from '../../support/etcd-truth.js';
 import { seconds } from '../figures.js';
-import { type Fleet, until } from '../fleet.js';
+import { type Fleet, waitFor } from '../fleet.js';
 import { cleanUp, expectBalanced, expectGoodEnd, figures, fleet } from '../run.js';
 
 const ttlSeconds = 5;
@@ -15,7 +15,7 @@ function take(live: Fleet) {
 }
 
 const removal = (live: Fleet, address: string, from: number) =>
-  until(`REMOVED ${address}`, (ttlSeconds + 3) * 1000, () =>
+  waitFor(`REMOVED ${address}`, (ttlSeconds + 3) * 1000, () =>
     live.watch.lines.slice(from).find((line) => line.type === 'REMOVED' && line.address === address),
   );
 
@@ -36,11 +36,11 @@ describe('registrations that others lay hands on', () => {
     // etcdctl del: back within 100 ms, same key, same lease.
     let from = live.watch.lines.length;
     await etcdctl(etcd.endpoint, 'del', first.key);
-    const back = await until('the key to be back', 1000, () => heard.find((event) => event.type === 'put'));
+    const back = await waitFor('the key to be back', 1000, () => heard.find((event) => event.type === 'put'));
     expect(back).toMatchObject({ key: first.key, lease: first.lease, value: first.value });
     const awayMs = back.heardAt - (heard.find((event) => event.type === 'delete')?.heardAt ?? 0);
     expect(awayMs).toBeLessThan(100);
-    const lines = await until('the watch to tell of it', 1000, () => {
+    const lines = await waitFor('the watch to tell of it', 1000, () => {
       const told = live.watch.lines.slice(from);
       return told.length >= 2 && told;
     });
@@ -54,7 +54,7 @@ describe('registrations that others lay hands on', () => {
     // etcdctl lease revoke: back under another lease, once.
     heard.length = 0;
     await etcdctl(etcd.endpoint, 'lease', 'revoke', first.lease.toString(16));
-    const again = await until('the instance to be back', 5000, () => heard.find((event) => event.type === 'put'));
+    const again = await waitFor('the instance to be back', 5000, () => heard.find((event) => event.type === 'put'));
     expect(again.lease).not.toBe(first.lease);
     const goneMs = again.heardAt - (heard.find((event) => event.type === 'delete')?.heardAt ?? 0);
     await live.converged(again.heardAt);
