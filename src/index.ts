@@ -1,2 +1,18 @@
-export { type ErrorCode, errorCodes, LbctlError } from './core/model/errors.js';
-export type { Instance } from './core/model/instance.js';
+/**
+ * lbctl as a library: service discovery on etcd for Node. A program connects, then publishes itself, or subscribes to
+ * a service and picks an instance.
+ */
+
+export type { Balancer, CallOutcome, Candidate, Picked, PickOptions } from './core/balancer/balancer.js';
+export { createBalancer, type PolicyOptions, policyNames } from './core/balancer/policies.js';
+export { figureOutListenOn, type Machine } from './core/discovery/advertised.js';
+export { observeService, type ServiceEvent, type ServiceEventType } from './core/discovery/observe.js';
+export { Publisher, type PublisherChange } from './core/discovery/publisher.js';
+export type { PublisherState } from './core/discovery/publisher-machine.js';
+export type { PublisherOptions } from './core/discovery/publisher-options.js';
+export { readService, type ServiceView } from './core/discovery/read.js';
+export { Subscriber, type SubscriberOptions } from './core/discovery/subscriber.js';
+export { connect } from './core/etcd/connection.js';
+export type { Etcd, EtcdSettings } from './core/etcd/port.js';
+export { type ErrorCode, errorCodes, isLbctlError, LbctlError } from './core/model/errors.js';
+export type { Instance, Lease, Note, Owner, Pause } from './core/model/instance.js';

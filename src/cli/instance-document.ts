@@ -24,6 +24,7 @@ export function instanceDocument(instance: Instance) {
     createRevision: instance.createRevision,
     modRevision: instance.modRevision,
     owner: instance.owner,
+    since: instance.since,
     pause: instance.pause,
     notes: instance.notes,
   };

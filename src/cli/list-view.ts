@@ -2,7 +2,7 @@ import type { Instance } from '../core/model/instance.js';
 import type { View } from './base-command.js';
 import { leaseHex } from './instance-document.js';
 import { type Column, table } from './output/table.js';
-import { relativeTime } from './output/time.js';
+import { age, relativeTime } from './output/time.js';
 
 /** One row of `list` without a service. */
 export interface ServiceSummary {
@@ -82,7 +82,8 @@ function instanceColumns(nowMs: number): ReadonlyArray<Column<Instance>> {
     { title: 'WEIGHT', value: (row) => String(row.weight), align: 'right', dropOrder: 2 },
     { title: 'ZONE', value: (row) => oneOrMore(row.zone), dropOrder: 5 },
     { title: 'TTL', value: timeToLive, dropOrder: 6 },
-    { title: 'DIALECT', value: (row) => row.dialect, dropOrder: 7 },
+    { title: 'AGE', value: (row) => age(row.since, nowMs), dropOrder: 7 },
+    { title: 'DIALECT', value: (row) => row.dialect, dropOrder: 8 },
     { title: 'NOTES', value: (row) => notes(row, nowMs), dropOrder: 1, paint: (_row, style) => style.yellow },
   ];
 }
@@ -92,8 +93,8 @@ function wideColumns(nowMs: number): ReadonlyArray<Column<Instance>> {
     { title: 'KEY', value: (row) => row.key },
     { title: 'LEASE', value: (row) => row.lease?.id.toString() ?? unknown },
     { title: 'LEASE HEX', value: (row) => (row.lease ? leaseHex(row.lease.id) : unknown) },
-    { title: 'CREATED AT', value: (row) => String(row.createRevision) },
-    { title: 'CHANGED AT', value: (row) => String(row.modRevision) },
+    { title: 'CREATE REVISION', value: (row) => String(row.createRevision) },
+    { title: 'MOD REVISION', value: (row) => String(row.modRevision) },
     {
       title: 'OWNER',
       value: ({ owner }) => (owner ? `${owner.host}/${owner.pid} lbctl ${owner.version}` : unknown),

@@ -55,6 +55,7 @@ test('the line for programs holds the contract', () => {
       createRevision: '5',
       modRevision: '5',
       owner: null,
+      since: null,
       pause: null,
       notes: [],
     },

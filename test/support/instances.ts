@@ -18,6 +18,7 @@ export function instance(fields: Partial<Instance> = {}): Instance {
     createRevision: 5n,
     modRevision: 5n,
     owner: null,
+    since: null,
     pause: null,
     notes: [],
     ...fields,

@@ -7,6 +7,12 @@ export function relativeTime(iso: string, nowMs: number): string {
   return at > nowMs ? `in ${formatDuration(at - nowMs)}` : `${formatDuration(nowMs - at)} ago`;
 }
 
+/** How long ago, for people: `5m`; `-` when nobody knows. Clocks of two hosts differ: never below 0. */
+export function age(iso: string | null, nowMs: number): string {
+  const at = iso === null ? Number.NaN : Date.parse(iso);
+  return Number.isNaN(at) ? '-' : formatDuration(Math.max(0, nowMs - at));
+}
+
 /** Wall-clock time of the day here, to the millisecond: `09:05:07.042`. */
 export function clockTime(ms: number): string {
   const at = new Date(ms);

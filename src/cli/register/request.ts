@@ -6,6 +6,7 @@ import { type HealthTarget, parseHealthTarget } from '../../core/health/target.j
 import { parseDuration } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
 import { type DialectName, dialectNames } from '../../core/model/instance.js';
+import { parseWeight } from '../../core/model/weight.js';
 
 /** The arguments of `register` as written; durations and numbers are still text. */
 export interface RegisterArguments {
@@ -43,8 +44,6 @@ export interface RegisterRequest {
   readonly killAfterMs: number;
 }
 
-/** Larger than any ring or scheduler can make use of, and small enough that sums stay exact. */
-const maxWeight = 100_000;
 const maxTtlSeconds = 86_400;
 
 /** @throws USAGE that names the argument and what it may be. */
@@ -61,7 +60,7 @@ export function readRequest(given: RegisterArguments, env: NodeJS.ProcessEnv): R
     address,
     ...(given.id !== undefined && { id: given.id }),
     ttlSeconds: ttlSeconds(given.ttl),
-    weight: weight(given.weight),
+    weight: parseWeight(given.weight, '--weight'),
     zone: given.zone,
     version: given.versionLabel,
     metadata: metadata(given.meta),
@@ -88,15 +87,6 @@ function ttlSeconds(text: string): number {
   const seconds = /^\d+$/.test(text) ? Number(text) : parseDuration(text) / 1000;
   if (Number.isInteger(seconds) && seconds >= 1 && seconds <= maxTtlSeconds) return seconds;
   throw usage(`--ttl "${text}" is not a whole number of seconds from 1 to ${maxTtlSeconds}`, 'For example --ttl 10s.');
-}
-
-function weight(text: string): number {
-  const value = Number(text);
-  if (/^\d+$/.test(text) && value >= 1 && value <= maxWeight) return value;
-  throw usage(
-    `--weight "${text}" is not a whole number from 1 to ${maxWeight}`,
-    'A twice as large weight gets twice the calls; to get none, use lbctl pause.',
-  );
 }
 
 function metadata(pairs: readonly string[]): Record<string, string> {

@@ -8,7 +8,7 @@ export interface Candidate {
 }
 
 /** How a call ended. */
-interface CallOutcome {
+export interface CallOutcome {
   /** gRPC status code; 0 is OK. */
   readonly code: number;
 }

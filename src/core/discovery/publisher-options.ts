@@ -2,6 +2,7 @@ import { checkAddress } from '../dialects/address.js';
 import { checkServiceName, type LayoutOptions } from '../dialects/layout.js';
 import { LbctlError } from '../model/errors.js';
 import type { DialectName, Owner } from '../model/instance.js';
+import { maxWeight } from '../model/weight.js';
 import type { Draft } from './registration.js';
 
 export interface PublisherOptions extends Pick<LayoutOptions, 'prefixes'> {
@@ -27,7 +28,6 @@ export interface PublisherOptions extends Pick<LayoutOptions, 'prefixes'> {
 }
 
 const mostSeconds = 86_400 * 365;
-const mostWeight = 100_000;
 
 /** @throws USAGE for anything that cannot be registered. */
 export function draftOf(options: PublisherOptions): Draft & { readonly ttlSeconds: number } {
@@ -47,8 +47,8 @@ export function draftOf(options: PublisherOptions): Draft & { readonly ttlSecond
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > mostSeconds) {
     throw refuse(`a TTL of ${ttlSeconds} seconds`, 'it takes whole seconds, at least 1', '--ttl 10 is usual.');
   }
-  if (!(weight > 0 && weight <= mostWeight)) {
-    throw refuse(`weight ${weight}`, `it must be above 0 and at most ${mostWeight}`, '--weight 1 is the default.');
+  if (!(weight > 0 && weight <= maxWeight)) {
+    throw refuse(`weight ${weight}`, `it must be above 0 and at most ${maxWeight}`, '--weight 1 is the default.');
   }
   if (id !== undefined && (id === '' || /[\s\p{Cc}/]/u.test(id))) {
     throw refuse(

@@ -134,6 +134,7 @@ export class ServiceState {
       createRevision: kv.createRevision,
       modRevision: kv.modRevision,
       owner: meta?.owner ?? null,
+      since: meta?.since || null,
       pause: paused ? pauseOf(paused.record, cameBack) : null,
       notes,
     };
@@ -207,6 +208,7 @@ export class ServiceState {
       createRevision: kv.createRevision,
       modRevision: kv.modRevision,
       owner: record.owner,
+      since: record.since || null,
       pause: pause ? pauseOf(pause.record, false) : record.state === 'withdrawn' ? withdrawn : null,
     };
   }
@@ -242,6 +244,7 @@ function bare(service: string, address: string): Instance {
     createRevision: 0n,
     modRevision: 0n,
     owner: null,
+    since: null,
     pause: null,
     notes: [],
   };

@@ -52,6 +52,8 @@ export interface Instance {
   readonly createRevision: bigint;
   readonly modRevision: bigint;
   readonly owner: Owner | null;
+  /** ISO 8601: since when it is in its state, as its owner wrote; null when only etcd knows it, which keeps no time. */
+  readonly since: string | null;
   readonly pause: Pause | null;
   readonly notes: readonly Note[];
 }

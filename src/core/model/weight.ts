@@ -1,9 +1,10 @@
 import { LbctlError } from './errors.js';
 
-const maxWeight = 10_000;
+/** Larger than any ring or scheduler can make use of, and small enough that sums stay exact. */
+export const maxWeight = 100_000;
 
 /**
- * A weight as a person wrote it: a whole number from 1 to 10000. Weights that were read from etcd are judged by their
+ * A weight as a person wrote it: a whole number from 1 to 100000. Weights that were read from etcd are judged by their
  * layout instead.
  * @throws USAGE for anything else; `of` says whose weight it is.
  */

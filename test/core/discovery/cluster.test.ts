@@ -28,6 +28,7 @@ const meta = (key: string, weight: number, state = 'up') =>
     weight,
     state,
     owner: { host: 'h', pid: 1, version: '1' },
+    since: '2026-03-01T12:00:00.000Z',
   });
 
 describe('a watched service', () => {
@@ -69,7 +70,10 @@ describe('a watched service', () => {
       { put: 'lbctl/v1/meta/user.rpc/1', value: meta('user.rpc/1', 5) },
     ]);
     await settle();
-    expect(events.at(-1)).toMatchObject({ type: 'ADDED', instance: { weight: 5, owner: { pid: 1 } } });
+    expect(events.at(-1)).toMatchObject({
+      type: 'ADDED',
+      instance: { weight: 5, owner: { pid: 1 }, since: '2026-03-01T12:00:00.000Z' },
+    });
     w.store.put('lbctl/v1/meta/user.rpc/1', meta('user.rpc/1', 1));
     await settle();
     expect(lines().at(-1)).toBe('CHANGED 10.0.0.1:80 weight 5 -> 1');
