@@ -53,9 +53,8 @@ export function startRegister(
 }
 
 export function startSubscriber(service: string, endpoints: readonly string[], ...more: string[]): Subscribing {
-  const script = fileURLToPath(new URL('./subscriber-process.ts', import.meta.url));
-  const args = ['--import', 'tsx', script, service, endpoints.join(','), ...more];
-  const process = startNode(args, { timeoutMs: lifetimeMs });
+  const script = fileURLToPath(new URL('./subscriber-process.mjs', import.meta.url));
+  const process = startNode([script, service, endpoints.join(','), ...more], { timeoutMs: lifetimeMs });
   return {
     process,
     view() {

@@ -1,10 +1,8 @@
 /**
- * A program of a user of the library: one Subscriber, and with `--lease` a lease of its own. It prints each set of
+ * A program of a user of the built library: one Subscriber, and with `--lease` a lease of its own. It prints each set of
  * addresses as a JSON line, and on SIGTERM closes and leaves the end of the process to Node: what is left open keeps it.
  */
-
-import { Subscriber } from '../../src/core/discovery/subscriber.js';
-import { connect } from '../../src/core/etcd/connection.js';
+import { connect, Subscriber } from '../../dist/index.js';
 
 const [service = '', endpoints = '', lease] = process.argv.slice(2);
 const etcd = await connect({ endpoints: endpoints.split(',') });
