@@ -43,7 +43,12 @@ function environment(extra: RunOptions['env']): NodeJS.ProcessEnv {
 }
 
 export function start(args: readonly string[], options: RunOptions = {}): Live {
-  const child = spawn(process.execPath, [bin, ...args], { env: environment(options.env), stdio: 'pipe' });
+  return startNode([bin, ...args], options);
+}
+
+/** As `start`, for any program of Node's. */
+export function startNode(args: readonly string[], options: RunOptions = {}): Live {
+  const child = spawn(process.execPath, args, { env: environment(options.env), stdio: 'pipe' });
   const text = { stdout: '', stderr: '' };
   const waiting = new Set<() => void>();
   for (const stream of ['stdout', 'stderr'] as const) {

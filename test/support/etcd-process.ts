@@ -185,6 +185,12 @@ function etcdBinary(): string {
   return process.env.LBCTL_TEST_ETCD || 'etcd';
 }
 
+/** What etcd prints for `--version`, such as `3.4.23`. */
+export async function etcdVersion(): Promise<string> {
+  const { stdout } = await promisify(execFile)(etcdBinary(), ['--version']);
+  return /etcd Version: (\S+)/.exec(stdout)?.[1] ?? '';
+}
+
 /** Runs etcdctl (LBCTL_TEST_ETCDCTL, else from PATH) against one endpoint; its standard output. */
 export async function etcdctl(endpoint: string, ...args: string[]): Promise<string> {
   const binary = process.env.LBCTL_TEST_ETCDCTL || 'etcdctl';

@@ -214,6 +214,7 @@ class MemoryWatch implements Watch {
   wiped = false;
   #open = true;
   #stale = false;
+  #proved = false;
   #scheduled = false;
   readonly #next: bigint[];
   readonly #deniedRanges = new Set<number>();
@@ -244,8 +245,9 @@ class MemoryWatch implements Watch {
       this.#stale = true;
       return;
     }
-    if (this.#stale) this.handlers.live();
+    if (this.#stale || !this.#proved) this.handlers.live();
     this.#stale = false;
+    this.#proved = true;
     if (this.wiped) return this.#lost('wiped');
     for (const [index, range] of this.request.ranges.entries()) {
       if (!this.#open || this.#deniedRanges.has(index)) continue;

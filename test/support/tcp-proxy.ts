@@ -8,6 +8,8 @@ export interface TcpProxy {
   readonly accepted: number;
   /** From now on requests pass and answers vanish. */
   loseAnswers(): void;
+  /** Resets the next `times` connections on which the server sends more than this, in front of what is too much. */
+  limitAnswers(bytes: number, times: number): void;
   /** Everything passes again, on new connections and old ones. */
   heal(): void;
   /** Resets all connections; new ones are accepted, or (`refuse`) closed at once until `heal()`. */
@@ -20,6 +22,7 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
   let losing = false;
   let refusing = false;
   let accepted = 0;
+  let limit = { bytes: 0, times: 0 };
   const server = createServer((client) => {
     accepted++;
     if (refusing) return client.destroy();
@@ -32,8 +35,15 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
       upstream.destroy();
     };
     client.on('data', (chunk) => upstream.write(chunk));
+    let answered = 0;
     upstream.on('data', (chunk) => {
+      answered += chunk.length;
+      if (limit.times > 0 && answered > limit.bytes) {
+        limit.times--;
+        return end();
+      }
       if (!losing) client.write(chunk);
+      return undefined;
     });
     for (const socket of pair) socket.on('close', end).on('error', end);
     return undefined;
@@ -55,9 +65,13 @@ export async function startProxy(targetPort: number): Promise<TcpProxy> {
     loseAnswers() {
       losing = true;
     },
+    limitAnswers(bytes, times) {
+      limit = { bytes, times };
+    },
     heal() {
       losing = false;
       refusing = false;
+      limit = { bytes: 0, times: 0 };
     },
     cut({ refuse = false } = {}) {
       refusing = refuse;

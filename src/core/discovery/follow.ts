@@ -40,6 +40,11 @@ const reconcileEveryMs = 180_000;
 const catchUpMs = 1000;
 /** Turns of the event loop, some microseconds each, in which the messages of one write may follow one another. */
 const gatherTurns = 3;
+/**
+ * etcd brings each range of a watch that was opened again up to date by itself, 100 ms apart at most. So long after it is live
+ * again events wait for one another: told as they come, one range would run ahead of the others and tear writes apart.
+ */
+const backlogMs = 150;
 /** A watch that lasted this long was a good one. */
 const settledMs = 5000;
 
@@ -58,6 +63,9 @@ export class Follower {
   readonly #denied: boolean[];
   #watch: Watch | null = null;
   #pending: Change[] = [];
+  /** The first events of a new stream are being gathered; until when, once that is known. */
+  #isBehind = false;
+  #backlog: Timer | null = null;
   #revision = 0n;
   #staleSince: number | null = null;
   #reconciling: Timer | null = null;
@@ -114,6 +122,7 @@ export class Follower {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#reconciling?.cancel();
+    this.#backlog?.cancel();
     this.#pending = [];
     await this.#reloading;
     await this.#watch?.close();
@@ -187,14 +196,31 @@ export class Follower {
       if (kv.modRevision <= (this.#loadedAt[rangeIndex] ?? 0n)) continue;
       if (type === 'put') known.set(kv.key, kv);
       else if (!known.delete(kv.key)) continue;
-      if (this.#pending.length === 0) this.#flushAfter(gatherTurns);
+      if (this.#pending.length === 0 && !this.#isBehind) this.#flushAfter(gatherTurns);
       this.#pending.push({ rangeIndex, key: kv.key, kv: type === 'put' ? kv : null, revision: kv.modRevision });
     }
     if (revision > this.#revision) this.#revision = revision;
   }
 
   #flushAfter(turns: number): void {
-    this.#ports.defer(() => (turns > 1 ? this.#flushAfter(turns - 1) : this.#flush()));
+    this.#ports.defer(() => {
+      if (turns > 1) this.#flushAfter(turns - 1);
+      else if (!this.#isBehind) this.#flush();
+    });
+  }
+
+  #fallBehind(): void {
+    this.#isBehind = true;
+    this.#backlog?.cancel();
+    this.#backlog = null;
+  }
+
+  #catchUp(): void {
+    this.#backlog ??= this.#ports.clock.timer(backlogMs, () => {
+      this.#isBehind = false;
+      this.#backlog = null;
+      this.#flush();
+    });
   }
 
   /** One write to several ranges arrives as several messages; together they are one batch. */
@@ -208,12 +234,14 @@ export class Follower {
   }
 
   #stale(reason: string): void {
+    this.#fallBehind();
     if (this.#staleSince !== null) return;
     this.#staleSince = this.#ports.clock.monotonic();
     this.#handlers.stale(reason);
   }
 
   #live(): void {
+    if (this.#isBehind) this.#catchUp();
     if (this.#staleSince === null) return;
     this.#staleSince = null;
     this.#handlers.live();
@@ -230,6 +258,7 @@ export class Follower {
     const old = this.#watch;
     this.#watch = null;
     this.#flush();
+    this.#fallBehind();
     await old?.close();
     // A watch that is refused as soon as it is opened must not turn into a storm of loads.
     const early = this.#ports.clock.monotonic() - this.#adoptedAt < settledMs;

@@ -151,6 +151,39 @@ describe('a watched service', () => {
     await membership.close();
   });
 
+  it('tells a backlog in the order of its revisions, though its ranges come one after the other', async () => {
+    const w = world();
+    const client = w.store.client();
+    const watch = client.watch.bind(client);
+    client.watch = (request, handlers) =>
+      watch(request, {
+        ...handlers,
+        events: (events, revision, index) => {
+          const deliver = () => handlers.events(events, revision, index);
+          if (index === 0) deliver();
+          else w.clock.timer(100, deliver);
+        },
+      });
+    const events: ServiceEvent[] = [];
+    const membership = await observeService(client, 'user.rpc', (event) => events.push(event), {}, w.ports);
+    w.store.set('down');
+    await settle();
+    for (const id of ['1', '2']) {
+      const key = `user.rpc/${id}`;
+      w.store.write([
+        { put: key, value: `10.0.0.1:${id}` },
+        { put: `lbctl/v1/meta/${key}`, value: meta(key, 5) },
+      ]);
+    }
+    w.store.set('none');
+    await w.clock.advance(500);
+    const told = events.filter(({ instance }) => instance).map(({ type, revision }) => `${type} ${revision}`);
+    expect(told).toEqual(['ADDED 2', 'ADDED 3']);
+    expect(events.at(-1)).toMatchObject({ instance: { weight: 5 } });
+    await membership.close();
+    expect(w.clock.pending).toBe(0);
+  });
+
   it('shares one watch between all who follow it, and ends it with the last', async () => {
     const w = world();
     w.store.put('user.rpc/1', '10.0.0.1:80');
