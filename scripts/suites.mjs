@@ -7,10 +7,11 @@ import { root } from './steps.mjs';
 const totals = { passed: 0, failed: 0, skipped: 0 };
 
 /**
- * Runs vitest projects. `etcd`: the server they use; `node`: the Node that runs them and every process they start.
+ * Runs vitest projects. `etcd`: the server they use; `node`: the Node that runs them and every process they start;
+ * `files`: only test files whose path holds one of these.
  * A run that ends badly without a failed test (a crash, no test found) counts as one failure.
  */
-export function suite(name, projects, { etcd, node = process.execPath } = {}) {
+export function suite(name, projects, { etcd, node = process.execPath, files = [] } = {}) {
   process.stderr.write(`» ${name}\n`);
   const folder = path.join(root, '.cache');
   mkdirSync(folder, { recursive: true });
@@ -21,6 +22,7 @@ export function suite(name, projects, { etcd, node = process.execPath } = {}) {
     [
       path.join(root, 'node_modules/vitest/vitest.mjs'),
       'run',
+      ...files,
       ...projects.flatMap((project) => ['--project', project]),
       '--reporter=default',
       '--reporter=json',
