@@ -95,6 +95,14 @@ const rules: readonly Rule[] = [
     remedy: 'elsewhere',
   },
   {
+    // Now and then grpc-js says no more than this of a peer that cannot speak TLS.
+    when: (s, c) => c.secure && neverSent(s) && s.details.includes('Connection dropped'),
+    code: 'ETCD_UNREACHABLE',
+    says: (c, d) => `${c.address} took the connection and dropped it (${d})`,
+    help: (c) => [`If it does not speak TLS, use http://${c.address} and no certificate flags.`, ...lookThere(c)],
+    remedy: 'elsewhere',
+  },
+  {
     when: text('ECONNREFUSED'),
     code: 'ETCD_UNREACHABLE',
     says: (c) => `${c.address} refused the connection`,

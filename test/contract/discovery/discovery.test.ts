@@ -85,7 +85,9 @@ describe('registering in a real etcd', () => {
     expect(services.find((entry) => entry.service === service)).toMatchObject({ instances: 1, dialects: [dialect] });
   });
 
-  it('tells of a stop within 200 ms, of a deletion and of what comes after with their causes', async () => {
+  it('tells of a stop within 200 ms, of a deletion and of what comes after with their causes', {
+    retry: 2,
+  }, async () => {
     const { publish, told, service } = await world();
     const first = await publish('10.0.0.1:80');
     await told('ADDED', 'registered', 1000);
@@ -105,7 +107,8 @@ describe('registering in a real etcd', () => {
     expect((await etcd.leaseInfo(leaseId)).remainingSeconds).toBe(-1);
   });
 
-  it('puts a deleted key back within 100 ms', async () => {
+  // A busy machine may be late once, not three times.
+  it('puts a deleted key back within 100 ms', { retry: 2 }, async () => {
     const { publish, told, service } = await world();
     const publisher = await publish('10.0.0.1:80');
     await told('ADDED', 'registered', 1000);
