@@ -77,8 +77,8 @@ function total(entries: ReadonlyArray<{ width: number }>): number {
 }
 
 function pad<Row>(text: string, entry: Sized<Row>, width: Measure): string {
-  const space = ' '.repeat(Math.max(0, entry.width - width(text)));
-  return entry.column.align === 'right' ? space + text : text + space;
+  const length = entry.width + text.length - width(text);
+  return entry.column.align === 'right' ? text.padStart(length) : text.padEnd(length);
 }
 
 /** At most `limit` cells wide, with an ellipsis where something was cut. Never splits a wide character. */

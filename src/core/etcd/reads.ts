@@ -45,8 +45,8 @@ export const range: ReadMethod<RangeRequest, RangeAnswer> = {
     const kvs: KeyValue[] = [];
     let more = false;
     for (const reader = new MessageReader(bytes); reader.next(); ) {
-      if (reader.field === 1) header = decodeHeader(reader.bytes());
-      else if (reader.field === 2) kvs.push(decodeKeyValue(reader.bytes()));
+      if (reader.field === 1) header = decodeHeader(reader.message());
+      else if (reader.field === 2) kvs.push(decodeKeyValue(reader.message()));
       else if (reader.field === 3) more = reader.bool();
     }
     return { header, kvs, more };
@@ -68,7 +68,7 @@ export const leaseTimeToLive: ReadMethod<bigint, LeaseInfo> = {
     for (const reader = new MessageReader(bytes); reader.next(); ) {
       if (reader.field === 3) remainingSeconds = Number(reader.int64());
       else if (reader.field === 4) grantedSeconds = Number(reader.int64());
-      else if (reader.field === 5) keys.push(keyFromBytes(reader.bytes()));
+      else if (reader.field === 5) keys.push(decodeKey(reader));
     }
     return { remainingSeconds, grantedSeconds, keys };
   },
@@ -106,7 +106,7 @@ export const status: ReadMethod<null, StatusAnswer> = {
     let dbSizeBytes = 0;
     let leader = 0n;
     for (const reader = new MessageReader(bytes); reader.next(); ) {
-      if (reader.field === 1) header = decodeHeader(reader.bytes());
+      if (reader.field === 1) header = decodeHeader(reader.message());
       else if (reader.field === 2) version = reader.text();
       else if (reader.field === 3) dbSizeBytes = Number(reader.int64());
       else if (reader.field === 4) leader = reader.uint64();
@@ -117,9 +117,9 @@ export const status: ReadMethod<null, StatusAnswer> = {
 
 const noHeader: Header = { clusterId: 0n, memberId: 0n, revision: 0n, raftTerm: 0n };
 
-function decodeHeader(bytes: Buffer): Header {
+function decodeHeader(reader: MessageReader): Header {
   let { clusterId, memberId, revision, raftTerm } = noHeader;
-  for (const reader = new MessageReader(bytes); reader.next(); ) {
+  while (reader.next()) {
     if (reader.field === 1) clusterId = reader.uint64();
     else if (reader.field === 2) memberId = reader.uint64();
     else if (reader.field === 3) revision = reader.int64();
@@ -130,15 +130,15 @@ function decodeHeader(bytes: Buffer): Header {
 
 const nothing = Buffer.alloc(0);
 
-function decodeKeyValue(bytes: Buffer): KeyValue {
+function decodeKeyValue(reader: MessageReader): KeyValue {
   let key = '';
   let value: Buffer = nothing;
   let createRevision = 0n;
   let modRevision = 0n;
   let version = 0n;
   let lease = 0n;
-  for (const reader = new MessageReader(bytes); reader.next(); ) {
-    if (reader.field === 1) key = keyFromBytes(reader.bytes());
+  while (reader.next()) {
+    if (reader.field === 1) key = decodeKey(reader);
     else if (reader.field === 2) createRevision = reader.int64();
     else if (reader.field === 3) modRevision = reader.int64();
     else if (reader.field === 4) version = reader.int64();
@@ -146,4 +146,10 @@ function decodeKeyValue(bytes: Buffer): KeyValue {
     else if (reader.field === 6) lease = reader.int64();
   }
   return { key, value, createRevision, modRevision, version, lease };
+}
+
+function decodeKey(reader: MessageReader): string {
+  const text = reader.text();
+  // U+FFFD stands for bytes that are not UTF-8, or for itself.
+  return text.includes('\ufffd') ? keyFromBytes(reader.bytes()) : text;
 }
