@@ -29,7 +29,7 @@ export async function table<Row>(
 ): Promise<string> {
   const style = options.style ?? plainStyle;
   const filled = columns.map((column) => ({ column, cells: rows.map((row) => sanitise(column.value(row))) }));
-  const width = await measureFor(filled.flatMap(({ cells }) => cells));
+  const width = await measureFor(filled.map(({ cells }) => cells.join('')));
   const all = filled.map(({ column, cells }) => {
     return { column, cells, width: cells.reduce((widest, cell) => Math.max(widest, width(cell)), width(column.title)) };
   });
