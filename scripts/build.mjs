@@ -1,7 +1,7 @@
-// Builds dist/: the library, one entry a verb, shared chunks, declarations, and oclif.manifest.json.
+// Builds dist/: one entry a verb with shared chunks, the library, declarations, and oclif.manifest.json.
 // Why a bundle: unbundled oclif costs as much start-up time as Node itself (see docs/decisions).
 import { spawnSync } from 'node:child_process';
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -13,11 +13,9 @@ const commands = readdirSync('src/commands', { recursive: true })
   .filter((file) => file.endsWith('.ts'))
   .map((file) => `src/commands/${file}`);
 
-await build({
-  entryPoints: ['src/index.ts', 'src/cli/main.ts', ...commands],
+const shared = {
   outbase: 'src',
   outdir: 'dist',
-  chunkNames: 'chunks/[name]-[hash]',
   bundle: true,
   splitting: true,
   format: 'esm',
@@ -28,9 +26,6 @@ await build({
   minifySyntax: true,
   minifyWhitespace: true,
   jsx: 'automatic',
-  // etcd3 reads .proto files beside its own code; grpc-js must be the one instance that the host program uses too;
-  // oclif only asks for typescript when it loads a project's sources.
-  external: ['etcd3', '@grpc/grpc-js', '@grpc/proto-loader', 'ink', 'react', 'typescript'],
   banner: {
     // oclif and its dependencies are CommonJS: inside an ES module they need a require and a place to stand.
     js: [
@@ -40,6 +35,24 @@ await build({
       'const require=__createRequire(import.meta.url),__filename=__toPath(import.meta.url),__dirname=__toDir(__filename);',
     ].join(''),
   },
+};
+
+await build({
+  ...shared,
+  entryPoints: ['src/cli/main.ts', ...commands],
+  chunkNames: 'chunks/[name]-[hash]',
+  // proto-loader finds `long` at run time, from its own place; oclif asks for typescript only to load sources.
+  external: ['@grpc/proto-loader', 'ink', 'react', 'typescript'],
+});
+// etcd3 reads its messages from ../proto, as seen from its code: that is in dist/chunks now.
+cpSync('node_modules/etcd3/proto', 'dist/proto', { recursive: true });
+
+await build({
+  ...shared,
+  entryPoints: ['src/index.ts'],
+  chunkNames: 'chunks/library-[name]-[hash]',
+  // The host program and the library must use the one instance of grpc-js.
+  packages: 'external',
 });
 
 run('tsc', ['-p', 'tsconfig.types.json']);

@@ -26,7 +26,7 @@ export interface Outcome {
   /** The document of the JSON contract, without `schemaVersion`. */
   readonly document: object;
   /** For people (`-o table`, `-o wide`); ends with a newline, or is empty. */
-  text(view: View): string;
+  text(view: View): string | Promise<string>;
   /** The rows of `-o ndjson`; absent: the document on one line. */
   readonly rows?: readonly object[];
   /** The lines of `-o address`. */

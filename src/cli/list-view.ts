@@ -51,11 +51,11 @@ const serviceColumns: ReadonlyArray<Column<ServiceSummary>> = [
   { title: 'DIALECTS', value: (row) => row.dialects.join(','), dropOrder: 1 },
 ];
 
-export function servicesText(services: readonly ServiceSummary[], view: View): string {
+export function servicesText(services: readonly ServiceSummary[], view: View): Promise<string> | string {
   return services.length === 0 ? '' : table(serviceColumns, services, view);
 }
 
-export function instancesText(instances: readonly Instance[], view: View): string {
+export function instancesText(instances: readonly Instance[], view: View): Promise<string> | string {
   if (instances.length === 0) return '';
   const columns = view.wide
     ? [...instanceColumns(view.nowMs), ...wideColumns(view.nowMs)]

@@ -39,13 +39,18 @@ export async function listInstances(etcd: Etcd, service: string, options: ListOp
   let { instances } = read;
   if (asksForLeases(instances, ttl, tell)) instances = await withLeases(etcd, instances, { signal });
   if (probe) instances = await probeAll(instances, { clock: systemClock, timeoutMs: 1000, concurrency: 64, signal });
-  const documents = instances.map(instanceDocument);
   return {
-    document: { service, revision: read.revision, instances: documents },
-    rows: documents,
-    addresses: [...new Set(instances.filter((entry) => entry.admin === 'up').map((entry) => entry.address))].filter(
-      (address) => address !== '',
-    ),
+    // Each only when it is asked for: there may be ten thousand.
+    get document() {
+      return { service, revision: read.revision, instances: instances.map(instanceDocument) };
+    },
+    get rows() {
+      return instances.map(instanceDocument);
+    },
+    get addresses() {
+      const inRotation = instances.filter((entry) => entry.admin === 'up' && entry.address !== '');
+      return [...new Set(inRotation.map((entry) => entry.address))];
+    },
     text: (view) => instancesText(instances, view),
     ...(instances.length === 0 && { error: await noInstances(etcd, service, discovery) }),
   };

@@ -9,21 +9,24 @@ export const listedPicks = 1000;
 const shortSequence = 20;
 
 /** The result for people: where each key goes or the sequence, then how it adds up, then what a change moved. */
-export function pickText({ head, picks, totals }: Collected, view: View, options: { explain: boolean }): string {
+export async function pickText(
+  { head, picks, totals }: Collected,
+  view: View,
+  options: { explain: boolean },
+): Promise<string> {
   const blocks: string[] = [];
   const keyed = picks.some((pick) => pick.hash !== null);
   if (options.explain) blocks.push(...picks.map((pick) => explain(pick, head)));
-  else if (keyed) blocks.push(table(keyColumns(picks), picks, view));
+  else if (keyed) blocks.push(await table(keyColumns(picks), picks, view));
   else if (picks.length > 0) blocks.push(sequences(picks));
   // One pick, or a sequence that is counted at a glance, speaks for itself.
   const alone = options.explain || keyed ? 1 : shortSequence;
   if (picks.length === 0 || picks.length > alone) {
-    blocks.push(table(distributionColumns(totals), totals.distribution, view));
+    blocks.push(await table(distributionColumns(totals), totals.distribution, view));
   }
   if (totals.moved !== null) {
-    blocks.push(
-      `Keys moved: ${totals.moved}\n${totals.moves.length > 0 ? table(moveColumns, totals.moves, view) : ''}`,
-    );
+    const moves = totals.moves.length > 0 ? await table(moveColumns, totals.moves, view) : '';
+    blocks.push(`Keys moved: ${totals.moved}\n${moves}`);
   }
   return blocks.join('\n');
 }

@@ -1,4 +1,3 @@
-import stringWidth from 'string-width';
 import { plainStyle, type Style } from './colour.js';
 import { sanitise } from './sanitise.js';
 
@@ -20,18 +19,25 @@ export interface TableOptions {
 const gap = 2;
 const narrowest = 6;
 
+type Measure = (text: string) => number;
+
 /** Rows as text, one line each, with a header; ends with a newline. Cells are sanitised here, so none can be forgotten. */
-export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[], options: TableOptions = {}): string {
+export async function table<Row>(
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  options: TableOptions = {},
+): Promise<string> {
   const style = options.style ?? plainStyle;
-  const all = columns.map((column) => {
-    const cells = rows.map((row) => sanitise(column.value(row)));
+  const filled = columns.map((column) => ({ column, cells: rows.map((row) => sanitise(column.value(row))) }));
+  const width = await measureFor(filled.map(({ cells }) => cells.join('')));
+  const all = filled.map(({ column, cells }) => {
     return { column, cells, width: cells.reduce((widest, cell) => Math.max(widest, width(cell)), width(column.title)) };
   });
   const shown = fitted(all, options.width);
-  const lines = [shown.map((entry) => style.bold(pad(entry.column.title, entry))).join(' '.repeat(gap))];
+  const lines = [shown.map((entry) => style.bold(pad(entry.column.title, entry, width))).join(' '.repeat(gap))];
   rows.forEach((row, index) => {
     const cells = shown.map((entry) => {
-      const text = pad(cut(entry.cells[index] ?? '', entry.width), entry);
+      const text = pad(cut(entry.cells[index] ?? '', entry.width, width), entry, width);
       return entry.column.paint?.(row, style)?.(text) ?? text;
     });
     lines.push(cells.join(' '.repeat(gap)));
@@ -70,13 +76,13 @@ function total(entries: ReadonlyArray<{ width: number }>): number {
   return entries.reduce((sum, entry) => sum + entry.width, 0) + gap * Math.max(0, entries.length - 1);
 }
 
-function pad<Row>(text: string, entry: Sized<Row>): string {
-  const space = ' '.repeat(Math.max(0, entry.width - width(text)));
-  return entry.column.align === 'right' ? space + text : text + space;
+function pad<Row>(text: string, entry: Sized<Row>, width: Measure): string {
+  const length = entry.width + text.length - width(text);
+  return entry.column.align === 'right' ? text.padStart(length) : text.padEnd(length);
 }
 
 /** At most `limit` cells wide, with an ellipsis where something was cut. Never splits a wide character. */
-function cut(text: string, limit: number): string {
+function cut(text: string, limit: number, width: Measure): string {
   if (width(text) <= limit) return text;
   let kept = '';
   let used = 0;
@@ -89,6 +95,11 @@ function cut(text: string, limit: number): string {
   return `${kept}…`;
 }
 
-function width(text: string): number {
-  return /^[\x20-\x7e]*$/.test(text) ? text.length : stringWidth(text);
+const ascii = /^[\x20-\x7e]*$/;
+
+/** How wide text is in a terminal. Loading string-width costs half as much as starting Node: most tables are ASCII. */
+async function measureFor(texts: readonly string[]): Promise<Measure> {
+  if (texts.every((text) => ascii.test(text))) return (text) => text.length;
+  const { default: stringWidth } = await import('string-width');
+  return (text) => (ascii.test(text) ? text.length : stringWidth(text));
 }

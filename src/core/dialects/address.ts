@@ -11,12 +11,12 @@ export interface HostPort {
 
 /** Splits `host:port`, `[v6]:port`, and the two malformed IPv6 shapes that go-zero registers. */
 export function splitHostPort(address: string): HostPort {
-  const bracketed = /^\[([^\]]*)\](?::(\d+))?$/.exec(address);
+  const bracketed = address.startsWith('[') ? /^\[([^\]]*)\](?::(\d+))?$/.exec(address) : null;
   if (bracketed) return { host: bracketed[1] ?? '', port: portNumber(bracketed[2]), unbracketed: false };
-  const colons = address.split(':').length - 1;
-  if (colons === 0) return { host: address, port: null, unbracketed: false };
   const at = address.lastIndexOf(':');
-  return { host: address.slice(0, at), port: portNumber(address.slice(at + 1)), unbracketed: colons > 1 };
+  if (at < 0) return { host: address, port: null, unbracketed: false };
+  const unbracketed = address.indexOf(':') < at;
+  return { host: address.slice(0, at), port: portNumber(address.slice(at + 1)), unbracketed };
 }
 
 function portNumber(text: string | undefined): number | null {

@@ -81,12 +81,12 @@ export function decoded(parts: {
   name?: string | undefined;
   metadata: Record<string, string>;
 }): Decoded {
-  return {
-    address: parts.address,
-    metadata: parts.metadata,
-    ...(parts.weight === undefined ? {} : { weight: parts.weight }),
-    ...(parts.zone === undefined ? {} : { zone: parts.zone }),
-    ...(parts.version === undefined ? {} : { version: parts.version }),
-    ...(parts.name === undefined ? {} : { name: parts.name }),
-  };
+  const { address, weight, zone, version, name, metadata } = parts;
+  // Not by spreading: ten thousand values are read at once.
+  const told: { -readonly [Field in keyof Decoded]: Decoded[Field] } = { address, metadata };
+  if (weight !== undefined) told.weight = weight;
+  if (zone !== undefined) told.zone = zone;
+  if (version !== undefined) told.version = version;
+  if (name !== undefined) told.name = name;
+  return told;
 }

@@ -46,8 +46,8 @@ export class ServiceState {
   readonly #rows = new Map<string, Row>();
   readonly #metas = new Map<string, MetaRow>();
   readonly #pauses = new Map<string, PauseRow>();
-  /** address -> instance keys; instance key -> overlay key; address -> overlay keys. */
-  readonly #keysOf = new Map<string, Set<string>>();
+  /** address -> number of instance keys; instance key -> overlay key; address -> overlay keys. */
+  readonly #keysAt = new Map<string, number>();
   readonly #metaOf = new Map<string, string>();
   readonly #metasAt = new Map<string, Set<string>>();
 
@@ -81,11 +81,11 @@ export class ServiceState {
   apply(change: Prepared): void {
     if (change.kind === 'instances') {
       const old = this.#rows.get(change.key);
-      if (old) drop(this.#keysOf, old.address, change.key);
+      if (old) this.#count(old.address, -1);
       this.#rows.delete(change.key);
       if (!change.row) return;
       this.#rows.set(change.key, change.row);
-      put(this.#keysOf, change.row.address, change.key);
+      this.#count(change.row.address, 1);
     } else if (change.kind === 'meta') {
       const old = this.#metas.get(change.key);
       if (old) drop(this.#metasAt, old.record.address, change.key);
@@ -114,7 +114,7 @@ export class ServiceState {
     const notes: Note[] = [];
     if (kv.lease === 0n) notes.push('PERMANENT');
     if (address === '') notes.push('UNPARSED');
-    else if ((this.#keysOf.get(address)?.size ?? 0) > 1) notes.push('DUPLICATE');
+    else if ((this.#keysAt.get(address) ?? 0) > 1) notes.push('DUPLICATE');
     if (address !== '' && undialable(address) !== null) notes.push('UNDIALABLE');
     if (cameBack) notes.push('CAME-BACK');
     return {
@@ -149,7 +149,7 @@ export class ServiceState {
       if (meta && meta.record.state !== 'up' && !this.#rows.has(meta.record.key))
         alive.push(this.#parkedOwn(meta, pause));
     }
-    if (alive.length > 0 || !pause || this.#keysOf.has(address)) return alive;
+    if (alive.length > 0 || !pause || this.#keysAt.has(address)) return alive;
     return [this.#ownerGone(address, pause)];
   }
 
@@ -172,6 +172,12 @@ export class ServiceState {
   /** What the owner of an instance key wrote about it; null for other publishers. */
   metaRecord(key: string): MetaRecord | null {
     return this.#meta(key)?.record ?? null;
+  }
+
+  #count(address: string, more: 1 | -1): void {
+    const keys = (this.#keysAt.get(address) ?? 0) + more;
+    if (keys === 0) this.#keysAt.delete(address);
+    else this.#keysAt.set(address, keys);
   }
 
   #meta(key: string): MetaRow | undefined {

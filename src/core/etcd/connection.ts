@@ -17,7 +17,7 @@ export async function connect(settings: EtcdSettings, deps?: { clock?: Clock; rn
   return (await processPool).acquire(settings);
 }
 
-/** Loading etcd3 takes 200 ms, which a program that never connects should not pay. */
+/** Loading gRPC takes about as long as starting Node, which a program that never connects should not pay. */
 async function newPool(clock: Clock, rng: Rng): Promise<ConnectionPool> {
   const { ConnectionPool } = await import('./pool.js');
   return new ConnectionPool(clock, rng);

@@ -30,11 +30,12 @@ export async function beatOnce(
 
   const exchange = async (): Promise<Beat | Failure> => {
     if (!(await link.settle(timeoutMs, clock))) return classify({ code: 4, details: 'Waiting for LB pick' }, context);
+    const client = await link.etcd3();
     sentToken = (await core.tokens?.get()) ?? null;
     // A keep-alive that leaves after its time would renew a lease that the caller may have given up.
     if (isOver) return classify({ code: 1, details: 'called off' }, context);
     const tap = tapCall({ token: sentToken, requireLeader: true });
-    const stream = await link.client.leaseClient.leaseKeepAlive({ ...tap.options, deadline: clock.now() + timeoutMs });
+    const stream = await client.leaseClient.leaseKeepAlive({ ...tap.options, deadline: clock.now() + timeoutMs });
     cancel = tap.cancel;
     return new Promise((resolve) => {
       const failed = (details: string) => resolve(classify(tap.status() ?? { code: 14, details }, context));

@@ -1,10 +1,10 @@
 import { sleep } from '../model/clock.js';
 import { isLbctlError } from '../model/errors.js';
 import type { Core } from './core.js';
-import { keyFromBytes } from './key-text.js';
 import { beatOnce } from './lease-beat.js';
 import { beatTimeoutMs, type LeaseTiming, nextBeat, randomLeaseId } from './lease-plan.js';
 import type { CallOptions, HeldLease, LeaseHandlers, LeaseInfo } from './port.js';
+import { leaseTimeToLive } from './reads.js';
 import type { UnaryRunner } from './unary.js';
 
 interface Granted {
@@ -26,7 +26,8 @@ export async function grant(core: Core, ttlSeconds: number, options: CallOptions
         {
           what: `grant a lease of ${ttlSeconds}s`,
           repeat: 'safe',
-          run: (client, callOptions) => {
+          run: async (link, callOptions) => {
+            const client = await link.etcd3();
             sentAt ??= core.clock.monotonic();
             attempts++;
             return client.leaseClient.leaseGrant({ ID: String(id), TTL: String(ttlSeconds) }, callOptions);
@@ -50,7 +51,7 @@ export async function revoke(unary: UnaryRunner, id: bigint, options: CallOption
       {
         what: `revoke lease ${id}`,
         repeat: 'safe',
-        run: (client, callOptions) => client.leaseClient.leaseRevoke({ ID: String(id) }, callOptions),
+        run: async (link, callOptions) => (await link.etcd3()).leaseClient.leaseRevoke({ ID: String(id) }, callOptions),
       },
       options,
     );
@@ -59,20 +60,15 @@ export async function revoke(unary: UnaryRunner, id: bigint, options: CallOption
   }
 }
 
-export async function leaseInfo(unary: UnaryRunner, id: bigint, options: CallOptions): Promise<LeaseInfo> {
-  const response = await unary.call(
+export function leaseInfo(unary: UnaryRunner, id: bigint, options: CallOptions): Promise<LeaseInfo> {
+  return unary.call(
     {
       what: `read lease ${id}`,
       repeat: 'safe',
-      run: (client, callOptions) => client.leaseClient.leaseTimeToLive({ ID: String(id), keys: true }, callOptions),
+      run: (link, callOptions) => link.read(leaseTimeToLive, id, callOptions),
     },
     options,
   );
-  return {
-    remainingSeconds: Number(response.TTL),
-    grantedSeconds: Number(response.grantedTTL),
-    keys: response.keys.map(keyFromBytes),
-  };
 }
 
 /** Keeps a granted lease alive. `onStop` is called once, when it beats no more. */

@@ -1,12 +1,19 @@
 import { isIP } from 'node:net';
 import { checkServerIdentity } from 'node:tls';
-import { Channel, type ChannelCredentials, connectivityState, credentials } from '@grpc/grpc-js';
-import { noop } from 'cockatiel';
-import { Etcd3 } from 'etcd3';
+import {
+  type CallOptions,
+  Channel,
+  type ChannelCredentials,
+  Client,
+  connectivityState,
+  credentials,
+} from '@grpc/grpc-js';
+import type { Etcd3 } from 'etcd3';
 import type { Clock } from '../model/clock.js';
 import { LbctlError, messageOf } from '../model/errors.js';
 import { type Endpoint, urlOf } from './endpoints.js';
 import type { EtcdSettings } from './port.js';
+import type { ReadMethod } from './reads.js';
 
 const channelOptions = {
   // A page of a list may hold large values; etcd sets no limit on what it sends.
@@ -26,21 +33,37 @@ const channelOptions = {
 
 /** One connection to one endpoint. It closes when it was retired and its last call has ended. */
 export class Link {
-  readonly client: Etcd3;
+  readonly #address: string;
   readonly #channel: Channel;
+  readonly #client: Client;
+  #etcd3: Etcd3 | null = null;
   #calls = 0;
   #retired = false;
 
   constructor(endpoint: Endpoint, channelCredentials: ChannelCredentials) {
+    this.#address = endpoint.address;
     this.#channel = new Channel(endpoint.address, channelCredentials, {
       ...channelOptions,
       ...(ipOf(endpoint) === null ? {} : { 'grpc.ssl_target_name_override': nameForIp }),
     });
-    this.client = new Etcd3({
-      hosts: [endpoint.address],
-      faultHandling: { host: () => noop, global: noop },
-      grpcOptions: { channelOverride: this.#channel },
+    this.#client = new Client(endpoint.address, channelCredentials, { channelOverride: this.#channel });
+  }
+
+  /** Reads without etcd3. */
+  read<Request, Answer>(method: ReadMethod<Request, Answer>, request: Request, options: CallOptions): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      this.#client.makeUnaryRequest(method.path, method.encode, method.decode, request, options, (error, answer) => {
+        if (answer === undefined) reject(error ?? new Error('etcd sent no answer'));
+        else resolve(answer);
+      });
     });
+  }
+
+  /** Writes, leases and watches. */
+  async etcd3(): Promise<Etcd3> {
+    const { thinClients } = await import('./thin-clients.js');
+    this.#etcd3 ??= thinClients(this.#address, this.#channel);
+    return this.#etcd3;
   }
 
   begin(): this {

@@ -7,6 +7,7 @@ import { connectionKey, parseEndpoints } from './endpoints.js';
 import { EtcdHandle } from './handle.js';
 import { type Host, makeHosts } from './link.js';
 import type { Etcd, EtcdSettings, Header } from './port.js';
+import { authenticate } from './reads.js';
 import { TokenSource } from './token.js';
 import { UnaryRunner } from './unary.js';
 
@@ -71,11 +72,11 @@ class SharedConnection implements Core {
   }
 
   async #authenticate(name: string, password: string): Promise<string> {
-    const { token } = await this.unary.call({
+    const token = await this.unary.call({
       what: `authenticate as ${name}`,
       repeat: 'safe',
       anonymous: true,
-      run: (client, options) => client.auth.authenticate({ name, password }, options),
+      run: (link, options) => link.read(authenticate, { name, password }, options),
     });
     if (token === '') throw new LbctlError('ETCD_AUTH_FAILED', `etcd gave no token to user ${name}`);
     return token;

@@ -1,12 +1,11 @@
 import type { CallOptions as GrpcCallOptions } from '@grpc/grpc-js';
-import type { Etcd3 } from 'etcd3';
 import { type Clock, type Rng, sleep } from '../model/clock.js';
 import { LbctlError, messageOf } from '../model/errors.js';
 import { fullJitterMs } from './backoff.js';
 import type { EndpointBalancer } from './balancer.js';
 import { type CallTap, tapCall } from './call-tap.js';
 import { classify, type Failure, outcomeUnknown } from './errors.js';
-import type { Host } from './link.js';
+import type { Host, Link } from './link.js';
 import type { CallOptions } from './port.js';
 import type { TokenSource } from './token.js';
 
@@ -14,7 +13,7 @@ export interface UnaryCall<T> {
   /** To follow "Could not": `list user.rpc/`. */
   readonly what: string;
   /** Called once an attempt, when a connection is there. */
-  run(client: Etcd3, options: GrpcCallOptions): Promise<T>;
+  run(link: Link, options: GrpcCallOptions): Promise<T>;
   /** `once`: not repeated as soon as it may have taken effect. */
   readonly repeat: 'safe' | 'once';
   /** Goes without a token. */
@@ -163,7 +162,7 @@ export class UnaryRunner {
       progress.tap = tap;
       progress.inFlight = true;
       try {
-        return { value: await call.run(link.client, { ...tap.options, deadline: clock.now() + attemptMs }) };
+        return { value: await call.run(link, { ...tap.options, deadline: clock.now() + attemptMs }) };
       } catch (error) {
         if (error instanceof LbctlError) throw error;
         const status = tap.status() ?? { code: 13, details: messageOf(error) };

@@ -7,6 +7,7 @@ import type { Core } from './core.js';
 import { classify } from './errors.js';
 import type { Host, Link } from './link.js';
 import type { Header, KeyRange, WatchEvent } from './port.js';
+import * as reads from './reads.js';
 import { type Baseline, FragmentJoiner, historyBreak, isAuthReason, startRevision } from './watch-frames.js';
 
 /** One etcd watch stream has one of these ends. */
@@ -82,10 +83,11 @@ export class WatchStream {
   async #open(): Promise<void> {
     const { clock, dialTimeoutMs, tokens } = this.#core;
     if (!(await this.#link.settle(Math.min(dialTimeoutMs, createdWithinMs), clock))) return this.#silent('is silent');
+    const client = await this.#link.etcd3();
     this.token = (await tokens?.get()) ?? null;
     if (this.#isOver) return;
     const tap = tapCall({ token: this.token, requireLeader: true });
-    const stream = await this.#link.client.watchClient.watch(tap.options);
+    const stream = await client.watchClient.watch(tap.options);
     stream.on('error', (error) => this.#broke(messageOf(error)));
     stream.on('end', () => this.#broke('the server ended the stream'));
     stream.on('data', (frame) => this.#heard(frame));
@@ -191,9 +193,9 @@ export class WatchStream {
       const answer = await this.#core.unary.call({
         what: 'confirm the history of etcd',
         repeat: 'safe',
-        run: (client, options) => client.kv.range({ ...rangeBytes(range), limit: '1', keys_only: true }, options),
+        run: (link, options) => link.read(reads.range, { range, limit: 1n, revision: 0n, keysOnly: true }, options),
       });
-      const proof = historyBreak(this.#owner.baseline, toHeader(answer.header), this.#resumeAt(rangeIndex));
+      const proof = historyBreak(this.#owner.baseline, answer.header, this.#resumeAt(rangeIndex));
       if (proof !== null) return this.#finish({ kind: 'lost', why: 'wiped', detail: proof });
       this.#core.balancer.blame(this.#host);
       this.#finish({ kind: 'broken', reason: `${this.#host.address} lags behind: ${suspicion}` });

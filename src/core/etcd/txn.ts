@@ -1,68 +1,8 @@
 import { CompareResult, CompareTarget, type ICompare, type ITxnResponse } from 'etcd3';
-import { isLbctlError } from '../model/errors.js';
-import { rangeBytes, toBytes, toHeader, toKeyValue, toRequestOp } from './convert.js';
+import { toBytes, toHeader, toKeyValue, toRequestOp } from './convert.js';
 import { keyToBytes } from './key-text.js';
-import type {
-  CallOptions,
-  Compare,
-  Header,
-  KeyRange,
-  KeyValue,
-  Listing,
-  RangeOptions,
-  TxnRequest,
-  TxnResult,
-} from './port.js';
+import type { CallOptions, Compare, TxnRequest, TxnResult } from './port.js';
 import type { UnaryRunner } from './unary.js';
-
-/** 10,000 registrations in two answers; fewer a page when values are so large that a page exceeds what grpc takes. */
-const pageSize = 5000;
-
-/** Reads a range page by page, all pages at the revision of the first. `options.timeoutMs` bounds the whole. */
-export async function list(unary: UnaryRunner, range: KeyRange, options: RangeOptions): Promise<Listing> {
-  const { key, range_end: rangeEnd } = rangeBytes(range);
-  const rest = unary.budget(options);
-  let kvs: KeyValue[] = [];
-  let from = key;
-  let header: Header | null = null;
-  let limit = pageSize;
-  for (;;) {
-    const request = {
-      key: from,
-      ...(rangeEnd === undefined ? {} : { range_end: rangeEnd }),
-      limit: String(limit),
-      revision: String(header?.revision ?? 0n),
-      keys_only: options.keysOnly === true,
-    };
-    try {
-      const page = await unary.call(
-        {
-          what: `list ${JSON.stringify(range.key)}`,
-          repeat: 'safe',
-          run: (client, callOptions) => client.kv.range(request, callOptions),
-        },
-        rest(),
-      );
-      header ??= toHeader(page.header);
-      for (const kv of page.kvs) kvs.push(toKeyValue(kv));
-      const last = page.kvs.at(-1);
-      if (!page.more || last === undefined) return { header, kvs };
-      // The smallest key above the last one: it followed by a zero byte.
-      from = Buffer.concat([last.key, Buffer.of(0)]);
-    } catch (error) {
-      if (isLbctlError(error, 'ETCD_COMPACTED') && header !== null) {
-        // Compacted between two pages: what was read cannot be completed, so read a newer revision.
-        kvs = [];
-        header = null;
-        from = key;
-      } else if (limit > 1 && isLbctlError(error, 'ETCD_REJECTED') && error.message.includes('larger than max')) {
-        limit = Math.ceil(limit / 8);
-      } else {
-        throw error;
-      }
-    }
-  }
-}
 
 export async function txn(
   unary: UnaryRunner,
@@ -78,7 +18,7 @@ export async function txn(
     {
       what: describe(request),
       repeat: options.idempotent ? 'safe' : 'once',
-      run: (client, callOptions) => client.kv.txn(wire, callOptions),
+      run: async (link, callOptions) => (await link.etcd3()).kv.txn(wire, callOptions),
     },
     options,
   );
