@@ -8,43 +8,37 @@ export interface Totals {
 
 /** The instances of a service as the events so far leave them. */
 export class InstanceSet {
-  readonly #byKey = new Map<string, Instance>();
+  readonly #byName = new Map<string, Instance>();
   #up = 0;
 
-  apply({ type, instance }: ServiceEvent): void {
+  apply({ type, instance, previous }: ServiceEvent): void {
     if (!instance) return;
+    // A pause, a resume and a new owner give the same instance a new key.
+    if (previous) this.#delete(nameOf(previous));
     this.#delete(nameOf(instance));
     if (type === 'REMOVED') return;
-    // It may come back under a new key: what was parked at its address is this one.
-    if (type === 'RESUMED') this.#unpark(instance.address);
-    this.#byKey.set(nameOf(instance), instance);
+    this.#byName.set(nameOf(instance), instance);
     if (instance.admin === 'up') this.#up++;
   }
 
   get totals(): Totals {
-    return { up: this.#up, paused: this.#byKey.size - this.#up };
+    return { up: this.#up, paused: this.#byName.size - this.#up };
   }
 
   /** By address and then key, as `list` shows them. */
   instances(): readonly Instance[] {
-    return [...this.#byKey.values()].sort((a, b) => compare(a.address, b.address) || compare(a.key, b.key));
+    return [...this.#byName.values()].sort((a, b) => compare(a.address, b.address) || compare(a.key, b.key));
   }
 
   #delete(name: string): void {
-    if (this.#byKey.get(name)?.admin === 'up') this.#up--;
-    this.#byKey.delete(name);
-  }
-
-  #unpark(address: string): void {
-    for (const [name, instance] of this.#byKey) {
-      if (instance.admin === 'paused' && instance.address === address) this.#delete(name);
-    }
+    if (this.#byName.get(name)?.admin === 'up') this.#up--;
+    this.#byName.delete(name);
   }
 }
 
-/** A pause record whose key is not known still has its address. */
-function nameOf(instance: Instance): string {
-  return instance.key === '' ? `address ${instance.address}` : instance.key;
+/** A key that is in etcd is one instance; one that is not may be remembered for several addresses. */
+function nameOf({ admin, address, key }: Instance): string {
+  return admin === 'up' ? key : `${address} ${key}`;
 }
 
 function compare(a: string, b: string): number {

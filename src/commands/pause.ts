@@ -3,6 +3,7 @@ import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
 import { serviceArg, steeringFlags, steeringOutcome, steeringRequest, whoAmI } from '../cli/steering.js';
 import { parseDuration } from '../core/model/duration.js';
+import { isLbctlError } from '../core/model/errors.js';
 
 export default class Pause extends BaseCommand {
   static override summary = 'Take instances out of rotation, wherever their process runs.';
@@ -32,29 +33,36 @@ export default class Pause extends BaseCommand {
   protected async perform(): Promise<Outcome | number> {
     const { argv, flags } = await this.parse(Pause);
     const forMs = flags.for === undefined ? undefined : parseDuration(flags.for);
-    const request = steeringRequest(argv, flags, this.lifetime.signal);
+    const { signal, ...request } = steeringRequest(argv, flags, this.lifetime.signal);
     const etcd = await this.connect(flags);
     const { pauseInstances } = await import('../core/operations/pause.js');
+    // From the first write on a Ctrl-C has something to take back.
+    if (flags.hold) this.lifetime.finishByItself();
     const result = await pauseInstances(etcd, {
       ...request,
+      signal,
       by: whoAmI(process.env),
       ...(flags.reason !== undefined && { reason: flags.reason }),
       ...(forMs !== undefined && { forMs }),
       minAvailable: flags['min-available'],
+    }).catch((error: unknown) => {
+      // Called off before anything was written: no error, but what was asked for.
+      if (signal.aborted && isLbctlError(error, 'TIMEOUT')) return null;
+      throw error;
     });
+    if (!result) return this.lifetime.exitCode;
     const outcome = steeringOutcome(result);
-    if (!flags.hold || result.error || result.outcome !== 'done') return outcome;
+    const { endHold, pausedByIt } = await import('../cli/hold-pause.js');
+    const held = pausedByIt(result);
+    if (!flags.hold || held.length === 0 || (result.error && !signal.aborted)) return outcome;
 
-    const selectors = result.instances.filter((one) => one.waitedMs > 0).map((one) => one.address);
-    const { resumeInstances } = await import('../core/operations/resume.js');
-    const { signal: _ended, ...undo } = { ...request, selectors, all: false };
-    this.lifetime.finishByItself();
-    await this.show(outcome);
-    this.tell(`Holding ${selectors.join(', ')} out of rotation. Ctrl-C resumes.`);
+    if (!signal.aborted) {
+      await this.show(outcome);
+      this.tell(`Holding ${held.join(', ')} out of rotation. Ctrl-C resumes.`);
+    }
     await this.lifetime.interrupted();
-    const resumed = await resumeInstances(etcd, undo);
-    if (resumed.error) throw resumed.error;
-    this.tell(`Resumed ${selectors.join(', ')}.`);
+    await endHold(etcd, request, held);
+    this.tell(`Resumed ${held.join(', ')}.`);
     return this.lifetime.exitCode;
   }
 }

@@ -11,6 +11,7 @@ const line: WatchLine = {
   service: 'user.rpc',
   address: '10.0.0.1:8080',
   instance: instance(),
+  previous: null,
   cause: 'registered',
   totals: { up: 3, paused: 1 },
 };

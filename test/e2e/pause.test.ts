@@ -79,6 +79,49 @@ test('--hold keeps it out until Ctrl-C, which resumes it', async () => {
   expect(await inRotation()).toHaveLength(3);
 });
 
+test('--hold takes back what it wrote when Ctrl-C comes before the owner has followed', async () => {
+  const owner = start(['register', 'slow.rpc', '10.0.0.9:80', '--ttl', '60s'], { env: registry.env });
+  await owner.waitFor('registered');
+  owner.child.kill('SIGSTOP');
+  const args = ['pause', 'slow.rpc', '10.0.0.9:80', '--hold', '--min-available', '0', '--timeout', '60s'];
+  const hold = start(args, { env: registry.env });
+  const record = { key: 'lbctl/v1/pause/slow.rpc/10.0.0.9:80' };
+  await expect.poll(async () => (await registry.etcd.list(record)).kvs.length, { timeout: 10_000 }).toBe(1);
+  hold.child.kill('SIGINT');
+  expect(await hold.ended).toMatchObject({ code: 130, stdout: '', stderr: expect.stringContaining('Resumed') });
+  expect((await registry.etcd.list(record)).kvs).toEqual([]);
+  owner.child.kill('SIGCONT');
+  owner.child.kill('SIGTERM');
+  await owner.ended;
+});
+
+test('--hold resumes the others when one of them is gone, and says what stays paused when etcd is', async () => {
+  const own = await startDevRegistry();
+  const fleet = ['10.0.1.1:80', '10.0.1.2:80', '10.0.1.3:80'].map(
+    (address) =>
+      new Publisher(own.etcd, { service: 'h.rpc', address, owner: { host: 'test', pid: process.pid, version: '0' } }),
+  );
+  await Promise.all(fleet.map((publisher) => publisher.start()));
+  const hold = () => start(['pause', 'h.rpc', '10.0.1.1:80', '10.0.1.2:80', '--hold'], { env: own.env });
+  const first = hold();
+  await first.waitFor('Holding', { stream: 'stderr' });
+  await fleet[0]?.stop();
+  await own.remove('lbctl/v1/pause/h.rpc/10.0.1.1:80');
+  first.child.kill('SIGTERM');
+  expect((await first.ended).code).toBe(143);
+  await expect.poll(() => fleet[1]?.state).toBe('registered');
+
+  const second = start(['pause', 'h.rpc', '10.0.1.2:80', '--hold'], { env: own.env });
+  await second.waitFor('Holding', { stream: 'stderr' });
+  await Promise.all(fleet.map((publisher) => publisher.stop()));
+  await own.close();
+  second.child.kill('SIGINT');
+  const { code, stderr } = await second.ended;
+  expect(code).toBe(4);
+  expect(stderr).toMatch(/paused until it is: 10\.0\.1\.2:80 of h\.rpc/);
+  expect(stderr).toContain('lbctl resume h.rpc 10.0.1.2:80');
+});
+
 test('the last one up is refused with exit 5, and let go with --min-available 0', async () => {
   const refused = await lbctl('pause', 'user.rpc', '--all');
   expect(refused).toMatchObject({ code: 5, stdout: '' });

@@ -58,6 +58,8 @@ export function pausedCause({ pause }: Instance): string {
 }
 
 export function changedCause(was: Instance, is: Instance): string {
+  if (is.notes.includes('OWNER-GONE')) return 'its owner is gone, the pause stands';
+  if (was.notes.includes('OWNER-GONE')) return 'its owner is back, still paused';
   const parts: string[] = [];
   const changed = (name: string, from: string | number, to: string | number) => {
     if (from !== to) parts.push(`${name} ${from === '' ? '(none)' : from} -> ${to === '' ? '(none)' : to}`);

@@ -9,7 +9,7 @@ export interface InstanceChange {
   readonly revision: bigint;
   /** As it is now; for REMOVED as it was. */
   readonly instance: Instance;
-  /** As it was before; null for ADDED. */
+  /** As it was before, perhaps under another key; null for ADDED, and PAUSED when it never was in rotation here. */
   readonly previous: Instance | null;
 }
 
@@ -36,7 +36,7 @@ export function applyChanges(
 
 interface Facts {
   readonly present: Map<string, Instance | null>;
-  /** By instance key. */
+  /** By `identity`. */
   readonly parked: Map<string, Instance>;
 }
 
@@ -90,9 +90,11 @@ function compare(before: Facts, after: Facts, keys: ReadonlySet<string>, revisio
     }
   }
   // What is left never had a key here: it started paused, or ended while it was paused. A record that took the place of
-  // another for the same address is the same instance still.
+  // another for the same address is the same instance still: its owner went, or came back, while it is paused.
   for (const parked of newlyParked.values()) {
-    if (!take(unparked, parked)) out.push({ type: 'PAUSED', revision, instance: parked, previous: null });
+    const was = take(unparked, parked);
+    if (was) back.push({ type: 'CHANGED', revision, instance: parked, previous: was });
+    else out.push({ type: 'PAUSED', revision, instance: parked, previous: null });
   }
   for (const parked of unparked.values()) {
     out.push({ type: 'REMOVED', revision, instance: parked, previous: parked });
@@ -102,14 +104,14 @@ function compare(before: Facts, after: Facts, keys: ReadonlySet<string>, revisio
 
 /** Its own key first: after a pause and a resume an instance may come back under a new one, at the same address. */
 function take(from: Map<string, Instance>, like: Instance): Instance | null {
-  const found = from.get(like.key) ?? [...from.values()].find((one) => one.address === like.address) ?? null;
+  const found = from.get(identity(like)) ?? [...from.values()].find((one) => one.address === like.address) ?? null;
   if (found) from.delete(identity(found));
   return found;
 }
 
-/** A pause record that somebody damaged may not know the key. */
+/** A pause is for an address: the key that its record remembers may be another instance's by now, or not be known. */
 function identity(parked: Instance): string {
-  return parked.key === '' ? parked.address : parked.key;
+  return `${parked.address} ${parked.key}`;
 }
 
 function differs(a: Instance, b: Instance): boolean {

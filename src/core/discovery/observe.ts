@@ -29,6 +29,8 @@ export interface ServiceEvent {
   readonly cause: string;
   /** As it is now (REMOVED: as it was); null for SYNCED, RESYNC, STALE and LIVE. */
   readonly instance: Instance | null;
+  /** As it was before, perhaps under another key; null when there was nothing of it. */
+  readonly previous: Instance | null;
 }
 
 /** How long the word on a lease may hold up the event itself. */
@@ -54,7 +56,8 @@ export async function observeService(
   const tell = (event: ServiceEvent) => {
     if (open) listener(event);
   };
-  const plain = (type: ServiceEventType, cause: string) => tell({ type, revision, address: '', cause, instance: null });
+  const plain = (type: ServiceEventType, cause: string) =>
+    tell({ type, revision, address: '', cause, instance: null, previous: null });
   /** Asking for a lease takes a moment; whatever comes meanwhile waits its turn. Null: nothing is waiting. */
   let queue: Promise<void> | null = null;
   const inTurn = (work: () => Promise<void> | undefined) => {
@@ -86,6 +89,7 @@ export async function observeService(
         address: change.instance.address,
         cause,
         instance: change.instance,
+        previous: change.previous,
       });
     }
   };
@@ -98,7 +102,7 @@ export async function observeService(
         revision = at;
         for (const warning of warnings) options.onWarning?.(warning);
         for (const instance of instances) {
-          tell({ type: 'SNAPSHOT', revision, address: instance.address, cause: 'present', instance });
+          tell({ type: 'SNAPSHOT', revision, address: instance.address, cause: 'present', instance, previous: null });
         }
         plain('SYNCED', `${instances.length} instances`);
       },

@@ -178,9 +178,12 @@ export class Publisher {
   #dispatch(event: PublisherEvent, reason: string): void {
     const [machine, effects] = step(this.#machine, event);
     this.#machine = machine;
+    const before = this.#reason;
     if (reason !== '') this.#reason = reason;
     for (const effect of effects) this.#run(effect);
     this.#tell();
+    // One failed attempt of several is not why it is registered, or stopped, later on.
+    if (event.type === 'failed' && event.next !== 'stop' && this.#reason !== '') this.#reason = before;
     if (this.#machine.ended) this.#end();
     this.#wake();
   }

@@ -110,7 +110,7 @@ export class Subscriber {
     const removed = new Set<string>();
     const added = new Map<string, Instance>();
     for (const { type, instance, previous } of changes) {
-      const gone = type === 'REMOVED' || type === 'PAUSED' || instance.address === '';
+      const gone = type === 'REMOVED' || instance.admin === 'paused' || instance.address === '';
       const key = gone ? (previous?.key ?? instance.key) : instance.key;
       added.delete(key);
       if (gone) {

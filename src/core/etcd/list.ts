@@ -23,7 +23,8 @@ export async function list(unary: UnaryRunner, range: KeyRange, options: RangeOp
     try {
       const page = await unary.call(
         {
-          what: `list ${JSON.stringify(range.key)}`,
+          // Nobody writes a key of one zero byte: it is where a list of everything begins.
+          what: range.key === '\0' ? 'list all keys' : `list ${JSON.stringify(range.key)}`,
           repeat: 'safe',
           run: (link, callOptions) => link.read(reads.range, request, callOptions),
         },

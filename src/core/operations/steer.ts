@@ -1,9 +1,10 @@
 import { joinCluster } from '../discovery/cluster.js';
 import { OverlayKeys } from '../discovery/overlay.js';
-import type { DiscoveryPorts } from '../discovery/ports.js';
+import { backOffMs, type DiscoveryPorts } from '../discovery/ports.js';
 import { readState } from '../discovery/read.js';
 import type { DiscoveryOptions } from '../discovery/service-ranges.js';
 import type { Compare, Etcd, Operation } from '../etcd/port.js';
+import { sleep } from '../model/clock.js';
 import { isLbctlError, LbctlError } from '../model/errors.js';
 import type { Instance } from '../model/instance.js';
 import type { Plan, Step } from './plan.js';
@@ -146,8 +147,10 @@ async function commit(
     if (!isLbctlError(error, 'ETCD_OUTCOME_UNKNOWN')) throw error;
     // All or nothing was written, so one record tells. Not written yet may still be written later: then the guard
     // makes the next attempt fail, and the one after it sees the record.
-    const there = (await etcd.list({ key: sampleKey }, call)).kvs[0];
-    return direction.happened(there?.value ?? null);
+    const listing = await etcd.list({ key: sampleKey }, call).catch(() => null);
+    // Nobody can tell: that, and not the failed look, is the outcome.
+    if (listing === null) throw error;
+    return direction.happened(listing.kvs[0]?.value ?? null);
   }
 }
 
@@ -161,8 +164,9 @@ async function confirm(
   direction: Direction,
   addresses: readonly string[],
   startedAt: number,
-  { clock, ...ports }: DiscoveryPorts,
+  ports: DiscoveryPorts,
 ): Promise<Map<string, OperationInstance>> {
+  const { clock } = ports;
   const found = new Map<string, OperationInstance>();
   if (addresses.length === 0) return found;
   const look = async () => {
@@ -175,42 +179,52 @@ async function confirm(
       found.set(address, { address, strategy: direction.strategy, waitedMs, ...seen });
     }
   };
-  await new Promise<void>((resolve, reject) => {
+  // What was written stands, whatever etcd does meanwhile: an outage here is no failure, only time that passes.
+  const ending = new AbortController();
+  const pauseFor = (attempt: number) => sleep(clock, backOffMs(attempt, ports.rng), ending.signal);
+  await new Promise<void>((resolve) => {
     let looking = false;
     let again = false;
     const finish = () => {
       timer.cancel();
       request.signal?.removeEventListener('abort', finish);
-      membership
-        .then(
-          (joined) => joined.close(),
-          () => {},
-        )
-        .then(resolve, resolve);
+      ending.abort();
+      void membership.then((joined) => joined?.close()).then(resolve);
+    };
+    const run = async () => {
+      for (let failures = 0; again && found.size < addresses.length; ) {
+        again = false;
+        try {
+          await look();
+          failures = 0;
+        } catch {
+          await pauseFor(failures++);
+          again = !ending.signal.aborted;
+        }
+      }
+      looking = false;
+      if (found.size === addresses.length) finish();
     };
     const glance = () => {
       again = true;
       if (looking) return;
       looking = true;
-      const run = async () => {
-        while (again && found.size < addresses.length) {
-          again = false;
-          // An outage here is no failure: the watch says when it is over, the timer when it took too long.
-          await look().catch(() => {});
-        }
-        looking = false;
-        if (found.size === addresses.length) finish();
-      };
       void run();
+    };
+    const join = async () => {
+      for (let attempt = 0; !ending.signal.aborted; attempt++) {
+        try {
+          const listener = { current: glance, changed: glance, live: glance };
+          return await joinCluster(etcd, request.service, listener, request, ports);
+        } catch {
+          await pauseFor(attempt);
+        }
+      }
+      return null;
     };
     const timer = clock.timer(request.confirmWithinMs ?? confirmMs, finish);
     request.signal?.addEventListener('abort', finish, { once: true });
-    const listener = { current: glance, changed: glance, live: glance };
-    const membership = joinCluster(etcd, request.service, listener, request, { clock, ...ports });
-    membership.catch((error: unknown) => {
-      timer.cancel();
-      reject(error);
-    });
+    const membership = join();
     if (request.signal?.aborted) finish();
   });
   return found;

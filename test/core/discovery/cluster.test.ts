@@ -110,6 +110,29 @@ describe('a watched service', () => {
     await membership.close();
   });
 
+  it('tells that the owner of a paused instance went, and that one is back', async () => {
+    const w = world();
+    w.store.put(
+      'lbctl/v1/pause/user.rpc/10.0.0.1:80',
+      '{"by":"ann","strategy":"managed","restore":{"key":"user.rpc/1"}}',
+    );
+    w.store.put('lbctl/v1/meta/user.rpc/2', meta('user.rpc/2', 5, 'paused'));
+    const subscriber = new Subscriber(w.store.client(), 'user.rpc', {}, w.ports);
+    await subscriber.start();
+    const { lines, membership } = await observed(w);
+    w.store.delete('lbctl/v1/meta/user.rpc/2');
+    await settle();
+    w.store.put('lbctl/v1/meta/user.rpc/3', meta('user.rpc/3', 5, 'paused'));
+    await settle();
+    expect(lines().slice(2)).toEqual([
+      'CHANGED 10.0.0.1:80 its owner is gone, the pause stands',
+      'CHANGED 10.0.0.1:80 its owner is back, still paused',
+    ]);
+    expect(subscriber.addresses()).toEqual([]);
+    await subscriber.close();
+    await membership.close();
+  });
+
   it('says replaced, not deleted, when an instance moves to a new key in one revision', async () => {
     const w = world();
     w.store.put('user.rpc/1', '10.0.0.1:80');

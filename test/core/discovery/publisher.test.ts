@@ -204,6 +204,23 @@ describe('a publisher', () => {
     await stopped(it, clock);
   });
 
+  it('says why it left its state, not which of the attempts in between failed', async () => {
+    const { store, publisher, clock } = world();
+    const { publisher: it } = publisher();
+    await it.start();
+    const told: string[] = [];
+    it.onState(({ state, reason }) => told.push(`${state}: ${reason}`));
+    store.set('down');
+    await clock.advance(20_000);
+    store.set('none');
+    await clock.advance(3000);
+    store.set('down');
+    await clock.advance(20_000);
+    await stopped(it, clock);
+    const lost = 'recovering: no beat got through for one TTL';
+    expect(told).toEqual([lost, 'registered: ', lost, 'stopped: stopped']);
+  });
+
   it('takes itself out and in again for its own reasons, each as often as asked', async () => {
     const { store, publisher, clock, held } = world();
     const { publisher: it } = publisher();

@@ -29,6 +29,8 @@ describe('nobody there', () => {
     const { error, ms } = await failureOf(port.address);
     expect(error).toMatchObject({ code: 'ETCD_UNREACHABLE' });
     expect(error.message).toBe(`Could not list "k": ${port.address} refused the connection`);
+    const everything = await failureOf(port.address, {}, '\0');
+    expect(everything.error.message).toBe(`Could not list all keys: ${port.address} refused the connection`);
     expect(error.suggestions[0]).toContain(`etcdctl --endpoints http://${port.address} endpoint health`);
     expect(ms).toBeLessThan(1000);
   });

@@ -172,6 +172,44 @@ describe('pausing managed instances', () => {
     expect(store.get('lbctl/v1/guard/user.rpc')?.version).toBe(1n);
   });
 
+  it('says that the outcome is unknown when the answer was lost and etcd is away', async () => {
+    const { pause, store } = await fleet();
+    store.loseAnswers = 1;
+    const pausing = pause(['10.0.0.1:80']);
+    while (store.loseAnswers > 0) await new Promise((resolve) => setImmediate(resolve));
+    store.set('down');
+    await expect(pausing).rejects.toMatchObject({ code: 'ETCD_OUTCOME_UNKNOWN' });
+    expect(store.keys('lbctl/v1/pause/')).toHaveLength(1);
+  });
+
+  it('waits for the owner through an outage that begins after the write', async () => {
+    for (const fault of ['down', 'hung'] as const) {
+      const { pause, resume, store, clock } = await fleet();
+      for (const operation of [() => pause(['10.0.0.1:80'], { forMs: 600_000 }), () => resume(['10.0.0.1:80'])]) {
+        const { revision } = store;
+        const result = operation();
+        while (store.revision === revision) await new Promise((resolve) => setImmediate(resolve));
+        store.set(fault);
+        await clock.advance(5000);
+        store.set('none');
+        await clock.advance(4000);
+        expect(await result).toMatchObject({ outcome: 'done', error: null });
+      }
+      expect(store.keys('lbctl/v1/pause/')).toEqual([]);
+    }
+  });
+
+  it('claims nothing of an owner when etcd stays away after the write', async () => {
+    const { pause, store, clock } = await fleet();
+    const { revision } = store;
+    const result = pause(['10.0.0.1:80'], { forMs: 600_000 });
+    while (store.revision === revision) await new Promise((resolve) => setImmediate(resolve));
+    store.set('down');
+    await clock.advance(11_000);
+    expect(await result).toMatchObject({ outcome: 'unconfirmed', error: { code: 'TIMEOUT' } });
+    expect(store.keys('lbctl/v1/pause/')).toHaveLength(1);
+  });
+
   it('cannot resume what its own process took out', async () => {
     const { resume, publishers } = await fleet();
     await publishers[0]?.pause('3 checks failed');
