@@ -37,7 +37,7 @@ export async function list(unary: UnaryRunner, range: KeyRange, options: RangeOp
     try {
       const page = await unary.call(
         {
-          what: `list ${JSON.stringify(range.key)}`,
+          what: range.key === '\0' ? 'list all keys' : `list ${JSON.stringify(range.key)}`,
           repeat: 'safe',
           run: (client, callOptions) => client.kv.range(request, callOptions),
         },
