@@ -19,7 +19,8 @@ export function toLbctlError(error: unknown, verb: string | undefined): LbctlErr
   if (error instanceof LbctlError) return error;
   if (isOclifError(error)) {
     const help = verb ? `lbctl ${verb} --help` : 'lbctl --help';
-    const message = messageOf(error).replace(/\n+See more help with --help$/, '');
+    // The note is about flags that take all that follows them: none of ours does.
+    const message = messageOf(error).replace(/\n+(?:Note: --[^]*|See more help with --help)$/, '');
     return new LbctlError('USAGE', message, { cause: error, suggestions: [help] });
   }
   return new LbctlError('INTERNAL', `Unexpected: ${messageOf(error)}`, {

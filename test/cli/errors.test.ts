@@ -55,6 +55,16 @@ test('a cause that the message holds already is not repeated', () => {
   expect(renderError(error, { json: false })).toBe('Error: not signed (unable to verify)\n');
 });
 
+test('what oclif says about flags that ours are not is left out', () => {
+  const error = Object.assign(
+    new Error('Missing 1 required arg:\nservice\n\nNote: --meta allows multiple values.\nUse "--"'),
+    {
+      oclif: { exit: 2 },
+    },
+  );
+  expect(toLbctlError(error, 'watch')).toMatchObject({ code: 'USAGE', message: 'Missing 1 required arg:\nservice' });
+});
+
 test('a fault of ours is INTERNAL', () => {
   expect(toLbctlError(new TypeError('x is not a function'), 'list').code).toBe('INTERNAL');
   expect(toLbctlError('text', undefined).message).toBe('Unexpected: text');
