@@ -7,7 +7,7 @@ import { exitCodeOf } from './exit-codes.js';
 import { type ConnectionFlagValues, formatOf, type OutputFormat } from './flags.js';
 import { type Lifetime, lifetime } from './lifetime.js';
 import { createStyle, type Style } from './output/colour.js';
-import { sanitiseLines } from './output/sanitise.js';
+import { sanitise } from './output/sanitise.js';
 import { document, toJson, toNdjson, toYaml } from './output/structured.js';
 import { resolveSettings } from './settings.js';
 
@@ -97,7 +97,7 @@ export abstract class BaseCommand extends Command {
 
   /** Progress and warnings, one line to stderr. */
   protected tell(line: string): void {
-    process.stderr.write(`${sanitiseLines(line)}\n`);
+    process.stderr.write(`${sanitise(line)}\n`);
   }
 
   /** Tells an error without throwing away what was printed before it; gives the exit code. */
@@ -124,7 +124,7 @@ export abstract class BaseCommand extends Command {
       case 'ndjson':
         return toNdjson((outcome.rows ?? [outcome.document]).map(document));
       case 'address':
-        return (outcome.addresses ?? []).map((address) => `${sanitiseLines(address)}\n`).join('');
+        return (outcome.addresses ?? []).map((address) => `${sanitise(address)}\n`).join('');
       default:
         return outcome.text(await this.view());
     }

@@ -1,6 +1,6 @@
 import { LbctlError, messageOf } from '../core/model/errors.js';
 import { exitCodeOf } from './exit-codes.js';
-import { sanitiseLines } from './output/sanitise.js';
+import { sanitise, sanitiseLines } from './output/sanitise.js';
 import { document, toJson } from './output/structured.js';
 
 /** Whether the arguments before `--` ask for JSON: decided without oclif, whose own parsing may be what failed. */
@@ -19,7 +19,8 @@ export function toLbctlError(error: unknown, verb: string | undefined): LbctlErr
   if (error instanceof LbctlError) return error;
   if (isOclifError(error)) {
     const help = verb ? `lbctl ${verb} --help` : 'lbctl --help';
-    const message = messageOf(error).replace(/\n+See more help with --help$/, '');
+    // The note is about flags that take all that follows them: none of ours does.
+    const message = messageOf(error).replace(/\n+(?:Note: --[^]*|See more help with --help)$/, '');
     return new LbctlError('USAGE', message, { cause: error, suggestions: [help] });
   }
   return new LbctlError('INTERNAL', `Unexpected: ${messageOf(error)}`, {
@@ -34,14 +35,21 @@ export function renderError(error: LbctlError, options: { json: boolean; debug?:
     const { code, message, suggestions } = error;
     return `${toJson(document({ error: { code, message, exitCode: exitCodeOf[code], suggestions } }))}\n`;
   }
-  const lines = [`Error: ${error.message}`];
+  // Only oclif's own messages have lines. In any other a line end came from etcd, and could pretend to be advice of ours.
+  const lines = [isOclifError(error.cause) ? sanitiseLines(`Error: ${error.message}`) : line('Error: ', error.message)];
   for (const cause of causesOf(error)) {
     const text = messageOf(cause);
-    if (text !== '' && !lines.some((line) => line.includes(text))) lines.push(`Cause: ${text}`);
+    // The message has often said it already, without the number of the status in front.
+    const said = sanitise(text.replace(/^\d+ /, ''));
+    if (said !== '' && !lines.some((known) => known.includes(said))) lines.push(line('Cause: ', text));
   }
-  for (const suggestion of error.suggestions) lines.push(`  → ${suggestion}`);
-  if (options.debug) lines.push(String(error.cause instanceof Error ? error.cause.stack : error.stack));
-  return `${sanitiseLines(lines.join('\n'))}\n`;
+  for (const suggestion of error.suggestions) lines.push(line('  → ', suggestion));
+  if (options.debug) lines.push(sanitiseLines(String(error.cause instanceof Error ? error.cause.stack : error.stack)));
+  return `${lines.join('\n')}\n`;
+}
+
+function line(label: string, text: string): string {
+  return label + sanitise(text);
 }
 
 /** oclif answers every use that it cannot parse with a CLIError. Loading a verb that is broken is not the user's doing. */

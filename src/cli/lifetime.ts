@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { once, setMaxListeners } from 'node:events';
 import { type EndingSignal, endingSignals, exitCodeOfSignal } from './exit-codes.js';
 
 export type Interruption = EndingSignal | 'EPIPE';
@@ -18,6 +18,11 @@ export class Lifetime {
   #finishesByItself = false;
   #handler: ((cause: Interruption) => void) | null = null;
   #closing: Promise<void> | null = null;
+
+  constructor() {
+    // Every call that is under way listens; a hundred at once are no leak, and no reason for Node to warn on stderr.
+    setMaxListeners(0, this.#controller.signal);
+  }
 
   /** Aborted as soon as the process was asked to end. */
   get signal(): AbortSignal {

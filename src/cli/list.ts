@@ -21,8 +21,13 @@ export interface ListOptions extends DiscoveryOptions {
 }
 
 /** Every service that etcd holds. */
-export async function listAllServices(etcd: Etcd, options: DiscoveryOptions): Promise<Outcome> {
+export async function listAllServices(
+  etcd: Etcd,
+  { tell, ...options }: DiscoveryOptions & { tell(line: string): void },
+): Promise<Outcome> {
   const { revision, services } = await listServices(etcd, options);
+  // Nothing at all looks like a fault.
+  if (services.length === 0) tell('No service is registered. For example: lbctl register user.rpc 10.0.0.7:8080');
   return {
     document: { revision, services },
     rows: services,

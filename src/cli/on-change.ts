@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Clock, Timer } from '../core/model/clock.js';
-import { parseDuration } from '../core/model/duration.js';
+import { parseTimeout } from '../core/model/duration.js';
 import { LbctlError } from '../core/model/errors.js';
 import { groupGone, signalGroup } from './wrapped-command/process-group.js';
 
@@ -17,7 +17,7 @@ export interface Debounce {
  */
 export function parseDebounce(text: string): Debounce {
   const [min = '', max = min, ...rest] = text.split(':');
-  const debounce = { minMs: parseDuration(min), maxMs: parseDuration(max) };
+  const debounce = { minMs: parseTimeout(min, '--debounce'), maxMs: parseTimeout(max, '--debounce') };
   if (rest.length === 0 && debounce.minMs <= debounce.maxMs) return debounce;
   throw new LbctlError('USAGE', `"${text}" is not a debounce`, {
     suggestions: ['Write min:max with min <= max, like --debounce 200ms:2s.'],

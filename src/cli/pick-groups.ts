@@ -1,4 +1,5 @@
 import { distinct } from '../core/balancer/balancer.js';
+import { serviceNameFault } from '../core/dialects/layout.js';
 import { listServices } from '../core/discovery/list-services.js';
 import { readService } from '../core/discovery/read.js';
 import type { DiscoveryOptions } from '../core/discovery/service-ranges.js';
@@ -24,10 +25,11 @@ export async function pickGroups(etcd: Etcd, service: string | undefined, option
     return [group];
   }
   const { services } = await listServices(etcd, options);
+  const names = services.map((entry) => entry.service).filter((name) => isReadable(name, options));
   const groups: PickGroup[] = [];
-  for (let start = 0; start < services.length; start += readConcurrency) {
-    const names = services.slice(start, start + readConcurrency).map((entry) => entry.service);
-    for (const group of await Promise.all(names.map((name) => readGroup(etcd, name, options)))) {
+  for (let start = 0; start < names.length; start += readConcurrency) {
+    const some = names.slice(start, start + readConcurrency);
+    for (const group of await Promise.all(some.map((name) => readGroup(etcd, name, options)))) {
       if (group !== null && group.nodes.length > 0) groups.push(group);
     }
   }
@@ -35,6 +37,13 @@ export async function pickGroups(etcd: Etcd, service: string | undefined, option
   throw new LbctlError('NO_INSTANCE', 'No service has an instance in rotation to pick from', {
     suggestions: ['lbctl list'],
   });
+}
+
+/** One key that somebody wrote under a name no service has is no reason to say nothing about the others. */
+function isReadable(service: string, { tell }: Options): boolean {
+  const fault = serviceNameFault(service);
+  if (fault !== null) tell(`Warning: ${JSON.stringify(service)} is left out: as a service name, ${fault}.`);
+  return fault === null;
 }
 
 /** Null when nobody is registered. */

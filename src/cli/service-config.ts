@@ -14,7 +14,9 @@ export function readServiceConfig(content: Buffer, path: string, env: Environmen
   try {
     root = parse(content.toString('utf8'));
   } catch (error) {
-    throw new LbctlError('USAGE', `The service config ${path} is not yaml: ${messageOf(error)}`, { cause: error });
+    throw new LbctlError('USAGE', `The service config ${path} is not yaml: ${messageOf(error).split('\n')[0]}`, {
+      cause: error,
+    });
   }
   const block = field(root, 'etcd');
   if (typeof block !== 'object' || block === null || Array.isArray(block)) {

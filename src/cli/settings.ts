@@ -1,6 +1,6 @@
 import { readFile as readFileOf } from 'node:fs/promises';
 import type { EtcdSettings } from '../core/etcd/port.js';
-import { parseDuration } from '../core/model/duration.js';
+import { parseTimeout } from '../core/model/duration.js';
 import { LbctlError, messageOf } from '../core/model/errors.js';
 import type { ConnectionFlagValues } from './flags.js';
 import type { Source } from './settings-source.js';
@@ -171,10 +171,8 @@ async function load(readFile: ReadFile, path: string, what: string): Promise<Buf
 }
 
 function timeout(flag: string, text: string | undefined): number {
-  try {
-    const ms = parseDuration(text ?? '');
-    if (ms > 0) return ms;
-  } catch {}
+  const ms = parseTimeout(text ?? '', flag);
+  if (ms > 0) return ms;
   throw new LbctlError('USAGE', `${flag} "${text}" is not a duration above zero`, {
     suggestions: [`Write it like ${flag} 5s or ${flag} 300ms.`],
   });

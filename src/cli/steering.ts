@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { formatDuration, parseDuration } from '../core/model/duration.js';
+import { formatDuration, parseTimeout } from '../core/model/duration.js';
 import type { OperationInstance, OperationResult } from '../core/operations/result.js';
 import type { Outcome } from './base-command.js';
 import { type Column, table } from './output/table.js';
@@ -28,7 +28,7 @@ export function steeringRequest(
 ) {
   // The first is SERVICE; what follows are as many selectors as were written.
   const [service = '', ...selectors] = argv.map(String);
-  const confirmWithinMs = parseDuration(flags.timeout);
+  const confirmWithinMs = parseTimeout(flags.timeout, '--timeout');
   return { service, selectors, all: flags.all, dryRun: flags['dry-run'], confirmWithinMs, signal };
 }
 

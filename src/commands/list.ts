@@ -27,13 +27,14 @@ export default class List extends BaseCommand {
     const etcd = await this.connect(flags);
     const { listAllServices, listInstances } = await import('../cli/list.js');
     const discovery = flags.dialect === undefined ? {} : { dialect: flags.dialect };
-    if (args.service === undefined) return listAllServices(etcd, discovery);
+    const tell = (line: string) => this.tell(line);
+    if (args.service === undefined) return listAllServices(etcd, { ...discovery, tell });
     return listInstances(etcd, args.service, {
       ...discovery,
       probe: flags.probe,
       ttl: this.format === 'address' ? false : flags.ttl,
       signal: this.lifetime.signal,
-      tell: (line) => this.tell(line),
+      tell,
     });
   }
 }

@@ -17,8 +17,12 @@ State changes are lines on stdout, or on stderr when there is a CMD, which then 
     '<%= config.bin %> register user.rpc --advertise lb.example:443 --health https://lb.example/healthz',
   ];
   static override args = {
-    service: Args.string({ required: true, description: 'The service, for example user.rpc.' }),
-    address: Args.string({ description: 'host:port; :port takes POD_IP or the first address of this machine.' }),
+    // oclif would take what is missing from stdin, which belongs to CMD.
+    service: Args.string({ required: true, description: 'The service, for example user.rpc.', ignoreStdin: true }),
+    address: Args.string({
+      description: 'host:port; :port takes POD_IP or the first address of this machine.',
+      ignoreStdin: true,
+    }),
   };
   static override flags = {
     advertise: Flags.string({ summary: 'Register this address, whatever ADDRESS is.', helpValue: 'HOST:PORT' }),

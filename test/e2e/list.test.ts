@@ -17,7 +17,7 @@ beforeAll(async () => {
     });
   });
   registry = await startDevRegistry();
-  lease = await registry.etcd.grantLease(60);
+  lease = await registry.etcd.grantLease(3600);
   await registry.put({ 'user.rpc/1': '10.0.0.1:8080', 'user.rpc/2': '10.0.0.2:8080' }, lease);
   await registry.put({ 'user.rpc/3': '10.0.0.2:8080' });
   await registry.put({ 'order.rpc/1': listening, 'order.rpc/2': '127.0.0.1:1' }, lease);
@@ -94,7 +94,7 @@ test('every format says the same', async () => {
   const wide = (await lbctl('list', 'user.rpc', '-o', 'wide')).stdout;
   for (const text of ['user.rpc/1', String(lease), lease.toString(16)]) expect(wide).toContain(text);
   expect((await lbctl('list', 'user.rpc')).stdout).toMatch(
-    /^10\.0\.0\.1:8080 +1 +up +unknown +1 +- +\d+s\/60s +gozero/m,
+    /^10\.0\.0\.1:8080 +1 +up +unknown +1 +- +\d+s\/3600s +- +gozero/m,
   );
 });
 
@@ -159,4 +159,33 @@ test('20,000 keys with two addresses are listed', async () => {
   const { instances } = await json('list', 'big.rpc');
   expect(instances).toHaveLength(20_000);
   expect(instances[0].notes).toContain('DUPLICATE');
+});
+
+test('an address with a line end in it is one line', async () => {
+  await registry.put({ 'split.rpc/1': '{"Op":0,"Addr":"10.0.0.1\\n10.6.6.6:80"}' });
+  expect(await lbctl('list', 'split.rpc', '-o', 'address')).toEqual({
+    code: 0,
+    stdout: '10.0.0.1\\n10.6.6.6:80\n',
+    stderr: '',
+  });
+});
+
+test('a failure names what was asked for', async () => {
+  const away = { env: { LBCTL_ENDPOINTS: '127.0.0.1:1' } };
+  expect((await run(['list'], away)).stderr).toContain('Could not list all keys: 127.0.0.1:1 refused');
+  expect((await run(['list', 'user.rpc'], away)).stderr).toContain('Could not list "user.rpc/": 127.0.0.1:1 refused');
+});
+
+test('an empty etcd is said to be empty', async () => {
+  const empty = await startDevRegistry();
+  const table = await run(['list'], { env: empty.env });
+  expect(table).toEqual({ code: 0, stdout: '', stderr: expect.stringContaining('No service is registered') });
+  await empty.close();
+});
+
+test('probing many instances is no noise', async () => {
+  const many = Array.from({ length: 20 }, (_, i) => [`many.rpc/${i}`, `127.0.0.1:${i + 1}`]);
+  await registry.put(Object.fromEntries(many), lease);
+  const { code, stderr } = await lbctl('list', 'many.rpc', '--probe');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
 });

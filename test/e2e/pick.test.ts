@@ -174,6 +174,24 @@ describe('over services in etcd', () => {
     });
   });
 
+  test('one odd key in etcd keeps nobody from an answer, and many services are no noise', async () => {
+    const crowded = await startDevRegistry();
+    const services = Array.from({ length: 20 }, (_, i) => `s${i}.rpc`);
+    await crowded.put({ 'a\u001b[31m b/1': '10.0.0.1:80', '../1': '10.0.0.1:80' });
+    await crowded.put(Object.fromEntries(services.map((service) => [`${service}/1`, '10.0.0.1:80'])));
+    const ended = await run(['pick', '--key', 'k', '-o', 'ndjson'], { env: crowded.env });
+    await crowded.close();
+    const rows = ended.stdout.trim().split('\n');
+    expect({ code: ended.code, services: rows.map((row) => JSON.parse(row).service) }).toEqual({
+      code: 0,
+      services: services.sort(),
+    });
+    expect(ended.stderr.trim().split('\n')).toEqual([
+      expect.stringMatching(/^Warning: "\.\." is left out/),
+      expect.stringMatching(/^Warning: "a\\u001b\[31m b" is left out/),
+    ]);
+  });
+
   test('a service that nobody is registered for: exit 3 and the name that was meant', async () => {
     const { code, stdout, stderr } = await ask('usr.rpc', '--key', 'k');
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' });

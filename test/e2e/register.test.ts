@@ -7,7 +7,7 @@ import { groupIsAlive, signalGroup } from '../../src/cli/wrapped-command/process
 import { connect } from '../../src/core/etcd/connection.js';
 import { prefixRange } from '../../src/core/etcd/key-text.js';
 import type { Etcd } from '../../src/core/etcd/port.js';
-import { type Live, type RunOptions, start as startCli } from '../support/cli.js';
+import { type Live, type RunOptions, run, start as startCli } from '../support/cli.js';
 import { type EtcdProcess, startEtcd } from '../support/etcd-process.js';
 
 let server: EtcdProcess;
@@ -68,6 +68,17 @@ const portOf = (tcp: Server) => (tcp.address() as AddressInfo).port;
 const close = (tcp: Server) => new Promise((resolve) => tcp.close(resolve));
 
 describe('register without a command', () => {
+  it('leaves stdin to whom it belongs', async () => {
+    const env = { LBCTL_ENDPOINTS: server.endpoint };
+    const missing = await run(['register', service], { env, stdin: `${address}\n` });
+    expect(missing).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('address to register') });
+    const wrapped = await run(['register', service, '--advertise', address, '--drain-delay', '0s', '--', 'cat'], {
+      env,
+      stdin: 'for the server\n',
+    });
+    expect(wrapped).toMatchObject({ code: 0, stdout: 'for the server\n' });
+  });
+
   it.each(['SIGTERM', 'SIGINT'] as const)(
     'holds one key until %s, and then it is gone and all is well',
     async (signal) => {

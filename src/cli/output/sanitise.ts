@@ -14,7 +14,7 @@ export function sanitise(text: string): string {
   return plain.test(text) ? text : text.replace(unsafe, escapeCharacter);
 }
 
-/** As `sanitise`, for text of our own that has lines (a message with an error of etcd in it). */
+/** As `sanitise`, for text that has lines and holds nothing from etcd: there a line end could forge a line of ours. */
 export function sanitiseLines(text: string): string {
   return text.split('\n').map(sanitise).join('\n');
 }

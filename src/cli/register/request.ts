@@ -3,7 +3,7 @@ import { checkAddress } from '../../core/dialects/address.js';
 import { checkServiceName } from '../../core/dialects/layout.js';
 import { figureOutListenOn } from '../../core/discovery/advertised.js';
 import { type HealthTarget, parseHealthTarget } from '../../core/health/target.js';
-import { parseDuration } from '../../core/model/duration.js';
+import { parseDuration, parseTimeout } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
 import { type DialectName, dialectNames } from '../../core/model/instance.js';
 import { parseWeight } from '../../core/model/weight.js';
@@ -67,8 +67,8 @@ export function readRequest(given: RegisterArguments, env: NodeJS.ProcessEnv): R
     dialect,
     exclusive: given.exclusive,
     health: given.health === undefined ? null : parseHealthTarget(given.health, address),
-    drainDelayMs: parseDuration(given.drainDelay),
-    killAfterMs: parseDuration(given.killAfter),
+    drainDelayMs: parseTimeout(given.drainDelay, '--drain-delay'),
+    killAfterMs: parseTimeout(given.killAfter, '--kill-after'),
   };
 }
 

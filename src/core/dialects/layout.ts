@@ -85,18 +85,18 @@ export function splitKey(
   return service === '' ? null : { service, id: key.slice(slash + 1) };
 }
 
+/** What is wrong with a service name; null when nothing is. Keys of other programs make services of any name. */
+export function serviceNameFault(service: string): string | null {
+  if (service === '') return 'it is empty';
+  if (/[\s\p{Cc}]/u.test(service)) return 'it contains blanks or control characters';
+  if (service.endsWith('/')) return 'it ends with a slash (the prefix is built by lbctl)';
+  if (service.split('/').includes('..')) return 'it contains a ".." segment, which etcd takes literally';
+  return null;
+}
+
 /** @throws USAGE, saying what is wrong with the name. */
 export function checkServiceName(service: string): void {
-  const why =
-    service === ''
-      ? 'it is empty'
-      : /[\s\p{Cc}]/u.test(service)
-        ? 'it contains blanks or control characters'
-        : service.endsWith('/')
-          ? 'it ends with a slash (the prefix is built by lbctl)'
-          : service.split('/').includes('..')
-            ? 'it contains a ".." segment, which etcd takes literally'
-            : null;
+  const why = serviceNameFault(service);
   if (why === null) return;
   throw new LbctlError('USAGE', `${JSON.stringify(service)} cannot be a service name: ${why}`, {
     suggestions: ['lbctl list shows the services that exist.', 'A name looks like user.rpc or /services/user.'],

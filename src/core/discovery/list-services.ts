@@ -1,6 +1,7 @@
 import { detect } from '../dialects/detect.js';
 import { splitKey } from '../dialects/layout.js';
 import type { CallOptions, Etcd, KeyValue } from '../etcd/port.js';
+import { isLbctlError, LbctlError } from '../model/errors.js';
 import type { DialectName, Instance } from '../model/instance.js';
 import { OverlayKeys } from './overlay.js';
 import type { DiscoveryOptions } from './service-ranges.js';
@@ -30,7 +31,7 @@ export interface ServiceList {
  */
 export async function listServices(etcd: Etcd, options: DiscoveryOptions & CallOptions = {}): Promise<ServiceList> {
   const overlay = new OverlayKeys(options.overlayRoot);
-  const { header, kvs } = await etcd.list({ key: '\0', end: '\0' }, options);
+  const { header, kvs } = await etcd.list({ key: '\0', end: '\0' }, options).catch(nameAService);
   const states = new Map<string, ServiceState>();
   const stateOf = (service: string) => {
     const state = states.get(service) ?? new ServiceState(service, options);
@@ -69,6 +70,15 @@ export async function listServices(etcd: Etcd, options: DiscoveryOptions & CallO
     .filter((entry) => entry.instances > 0)
     .sort((a, b) => (a.service < b.service ? -1 : a.service > b.service ? 1 : 0));
   return { revision: header.revision, services };
+}
+
+/** All of etcd is more than most users may read, and more than one service needs. */
+function nameAService(error: unknown): never {
+  if (!isLbctlError(error, 'ETCD_PERMISSION_DENIED')) throw error;
+  throw new LbctlError(error.code, error.message, {
+    cause: error.cause,
+    suggestions: ['Name the service: that reads its own keys only.', ...error.suggestions],
+  });
 }
 
 function directoryOf(key: string): string {

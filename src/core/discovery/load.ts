@@ -28,11 +28,19 @@ export async function loadRanges(
   needed: readonly number[],
   options: CallOptions = {},
 ): Promise<Loaded> {
-  let loaded = await Promise.all(ranges.map((range) => loadRange(etcd, range, options)));
+  const load = async () => {
+    const answers = await Promise.allSettled(ranges.map((range) => loadRange(etcd, range, options)));
+    // When all fail, the error is about the first range: the name that was asked for, not a layout's prefix of it.
+    return answers.map((answer) => {
+      if (answer.status === 'rejected') throw answer.reason;
+      return answer.value;
+    });
+  };
+  let loaded = await load();
   for (let attempt = 1; attempt < sameRevisionAttempts; attempt++) {
     const newest = latest(loaded);
     if (loaded.every((range) => range.denied !== null || range.revision === newest)) break;
-    loaded = await Promise.all(ranges.map((range) => loadRange(etcd, range, options)));
+    loaded = await load();
   }
   const refusal = needed.map((index) => loaded[index]?.denied ?? null);
   const first = refusal[0];

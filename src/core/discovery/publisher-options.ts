@@ -1,8 +1,9 @@
 import { checkAddress } from '../dialects/address.js';
-import { checkServiceName, type LayoutOptions } from '../dialects/layout.js';
+import { checkServiceName, instanceKey, type LayoutOptions } from '../dialects/layout.js';
 import { LbctlError } from '../model/errors.js';
 import type { DialectName, Owner } from '../model/instance.js';
 import { maxWeight } from '../model/weight.js';
+import { OverlayKeys } from './overlay.js';
 import type { Draft } from './registration.js';
 
 export interface PublisherOptions extends Pick<LayoutOptions, 'prefixes'> {
@@ -43,6 +44,11 @@ export function draftOf(options: PublisherOptions): Draft & { readonly ttlSecond
     overlayRoot,
   } = options;
   checkServiceName(service);
+  const directory = instanceKey(dialect, service, '', prefixes ? { prefixes } : {});
+  const { root } = new OverlayKeys(overlayRoot);
+  if (directory.startsWith(root) || root.startsWith(directory)) {
+    throw refuse(`service ${service}`, `lbctl keeps its own records below ${root}`, 'Choose another name.');
+  }
   checkAddress(address);
   if (!Number.isInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > mostSeconds) {
     throw refuse(`a TTL of ${ttlSeconds} seconds`, 'it takes whole seconds, at least 1', '--ttl 10 is usual.');

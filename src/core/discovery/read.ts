@@ -2,7 +2,13 @@ import { checkServiceName } from '../dialects/layout.js';
 import type { CallOptions, Etcd } from '../etcd/port.js';
 import type { Instance, Lease } from '../model/instance.js';
 import { loadRanges } from './load.js';
-import { type DiscoveryOptions, deniedWarnings, neededRanges, serviceRanges } from './service-ranges.js';
+import {
+  type DiscoveryOptions,
+  deniedWarnings,
+  neededRanges,
+  type ServiceRange,
+  serviceRanges,
+} from './service-ranges.js';
 import { ServiceState } from './service-state.js';
 
 export interface ReadOptions extends DiscoveryOptions, CallOptions {
@@ -43,7 +49,13 @@ export async function readState(
   etcd: Etcd,
   service: string,
   options: ReadOptions = {},
-): Promise<{ state: ServiceState; revision: bigint; warnings: readonly string[] }> {
+): Promise<{
+  state: ServiceState;
+  revision: bigint;
+  warnings: readonly string[];
+  /** What this user may not read. */
+  denied: readonly ServiceRange[];
+}> {
   checkServiceName(service);
   const ranges = serviceRanges(service, options);
   const loaded = await loadRanges(
@@ -57,7 +69,12 @@ export async function readState(
     for (const kv of loaded.ranges[index]?.kvs ?? []) state.apply(state.prepare(kind, prefix, kv.key, kv));
   }
   const denied = loaded.ranges.map((range) => range.denied !== null);
-  return { state, revision: loaded.revision, warnings: deniedWarnings(ranges, denied) };
+  return {
+    state,
+    revision: loaded.revision,
+    warnings: deniedWarnings(ranges, denied),
+    denied: ranges.filter((_range, index) => denied[index]),
+  };
 }
 
 /** The same instances with granted and remaining TTL. A lease that cannot be asked keeps its id alone. */

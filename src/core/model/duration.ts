@@ -26,6 +26,25 @@ export function parseDuration(text: string): number {
   return total;
 }
 
+/** Node's timers count milliseconds in 31 bits; a longer one would fire at once. */
+const longestTimerMs = 2 ** 31 - 1;
+
+/**
+ * Milliseconds that a timer can run, as `parseDuration` reads them.
+ * @throws USAGE that names `flag`.
+ */
+export function parseTimeout(text: string, flag: string): number {
+  let ms = Number.NaN;
+  try {
+    ms = parseDuration(text);
+  } catch {}
+  if (ms <= longestTimerMs) return ms;
+  const why = Number.isNaN(ms) ? 'is not a duration' : 'is too long: at most 24 days';
+  throw new LbctlError('USAGE', `${flag} "${text}" ${why}`, {
+    suggestions: [`Write it like ${flag} 300ms, 5s, 1m30s or 2h.`],
+  });
+}
+
 /** The shortest reading of a duration for people: `0s`, `850ms`, `42s`, `5m`, `5m3s`, `2h`, `2h5m`, `3d4h`. */
 export function formatDuration(ms: number): string {
   if (ms < 0) return `-${formatDuration(-ms)}`;

@@ -12,7 +12,7 @@ const mostCandidates = 10;
 
 /**
  * The addresses that selectors mean: an address, an id, a key, or `zone=…` / `host=…` (which may mean several).
- * @throws USAGE when nothing is asked for; NOT_FOUND or AMBIGUOUS with the candidates.
+ * @throws USAGE when nothing is asked for, or an empty one; NOT_FOUND or AMBIGUOUS with the candidates.
  */
 export function selectTargets(
   service: string,
@@ -22,6 +22,18 @@ export function selectTargets(
   if (request.selectors.length === 0 && !request.all) {
     throw new LbctlError('USAGE', `Which instances of ${service}?`, {
       suggestions: ['Name an address, an id, a key, zone=a or host=10.0.0.7.', '--all means every instance.'],
+    });
+  }
+  if (request.selectors.length > 0 && request.all) {
+    throw new LbctlError('USAGE', `--all means every instance of ${service}, and ${request.selectors.join(' ')} some`, {
+      suggestions: ['Leave one of them out.'],
+    });
+  }
+  // What a script's unset variable leaves behind must not mean the instances that happen to have no zone, id or key.
+  const empty = request.selectors.find((selector) => /^(?:(?:zone|host)=)?$/.test(selector));
+  if (empty !== undefined) {
+    throw new LbctlError('USAGE', `"${empty}" names no instance of ${service}: it is empty`, {
+      suggestions: ['Name an address, an id, a key, zone=a or host=10.0.0.7.'],
     });
   }
   if (instances.length === 0) {

@@ -2,7 +2,7 @@ import { joinCluster } from '../discovery/cluster.js';
 import { OverlayKeys } from '../discovery/overlay.js';
 import { backOffMs, type DiscoveryPorts } from '../discovery/ports.js';
 import { readState } from '../discovery/read.js';
-import type { DiscoveryOptions } from '../discovery/service-ranges.js';
+import type { DiscoveryOptions, ServiceRange } from '../discovery/service-ranges.js';
 import type { Compare, Etcd, Operation } from '../etcd/port.js';
 import { sleep } from '../model/clock.js';
 import { isLbctlError, LbctlError } from '../model/errors.js';
@@ -49,7 +49,8 @@ export async function steer(
   ports: DiscoveryPorts,
 ): Promise<OperationResult> {
   const { service } = request;
-  const { state } = await readState(etcd, service, request);
+  const { state, denied } = await readState(etcd, service, request);
+  checkRecordsReadable(request, direction, denied);
   const targets = selectTargets(service, state.instances(), request);
   const plan = direction.plan(state.instances(), targets);
   if (request.dryRun) return planned(service, plan, direction);
@@ -82,6 +83,25 @@ export async function steer(
   if (waiting.length > 0)
     return { service, instances, outcome: 'unconfirmed', error: notFollowed(waiting, direction, request) };
   return { service, instances, outcome: 'done', error: null };
+}
+
+/** Without lbctl's records nobody knows what is paused and whose an instance is: every answer would be a guess. */
+function checkRecordsReadable(
+  { service, overlayRoot }: SteerRequest,
+  { verb }: Direction,
+  denied: readonly ServiceRange[],
+): void {
+  const records = denied.filter((range) => range.kind !== 'instances').map((range) => range.prefix);
+  if (records.length === 0) return;
+  throw new LbctlError(
+    'ETCD_PERMISSION_DENIED',
+    `Could not ${verb} instances of ${service}: this etcd user may not read ${records.join(' and ')}`,
+    {
+      suggestions: [
+        `Let it: etcdctl role grant-permission ROLE --prefix=true readwrite ${new OverlayKeys(overlayRoot).root}`,
+      ],
+    },
+  );
 }
 
 /** One transaction for some addresses, planned on a fresh read and tried again when somebody else was faster. */

@@ -58,3 +58,12 @@ it('refuses a name that cannot be', async () => {
     code: 'USAGE',
   });
 });
+
+it('tells a user who may not read all of etcd that one service can still be read', async () => {
+  const store = new MemoryStore(new ManualClock());
+  store.denied = ['\0'];
+  await expect(listServices(store.client())).rejects.toMatchObject({
+    code: 'ETCD_PERMISSION_DENIED',
+    suggestions: ['Name the service: that reads its own keys only.'],
+  });
+});

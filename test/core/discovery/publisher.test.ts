@@ -335,6 +335,8 @@ describe('a publisher', () => {
     { service: '' },
     { service: 'a/../b' },
     { id: 'a/b' },
+    { service: 'lbctl' },
+    { service: 'lbctl/v1/pause/user.rpc', id: '10.0.0.1:80' },
   ])('cannot be made with %j', (more) => {
     const { publisher } = world();
     expect(() => publisher(more)).toThrow(expect.objectContaining({ code: 'USAGE' }));

@@ -133,9 +133,38 @@ describe('pausing managed instances', () => {
       suggestions: [/10\.0\.0\.8:80/, /10\.0\.0\.9:80/],
     });
     await expect(pause([])).rejects.toMatchObject({ code: 'USAGE' });
+    await expect(pause(['10.0.0.1:80'], { all: true })).rejects.toMatchObject({ code: 'USAGE' });
     await expect(pauseInstances(store.client(), { service: 'none', selectors: ['x'], by: '' })).rejects.toMatchObject({
       code: 'NOT_FOUND',
     });
+  });
+
+  it.each(['', 'zone=', 'host='])(
+    'takes %j for the unset variable that it is, not for what has no zone or id',
+    async (it) => {
+      const { pause, resume, store } = await fleet();
+      store.put('user.rpc/', '10.0.0.8:80');
+      store.put('lbctl/v1/pause/user.rpc/10.0.0.9:80', '{"by":"ann"}');
+      const revision = store.revision;
+      await expect(pause([it])).rejects.toMatchObject({ code: 'USAGE' });
+      await expect(resume([it])).rejects.toMatchObject({ code: 'USAGE' });
+      await expect(resume(['10.0.0.1:80', it])).rejects.toMatchObject({ code: 'USAGE' });
+      expect(store.revision).toBe(revision);
+    },
+  );
+
+  it.each(['meta', 'pause'])('claims nothing for a user who may not read the %s records', async (kind) => {
+    const { pause, resume, store } = await fleet();
+    await pause(['10.0.0.1:80']);
+    store.denied = [`lbctl/v1/${kind}/`];
+    const denied = {
+      code: 'ETCD_PERMISSION_DENIED',
+      message: expect.stringContaining(`lbctl/v1/${kind}/user.rpc/`),
+      suggestions: [expect.stringContaining('readwrite lbctl/v1/')],
+    };
+    await expect(resume([], { all: true })).rejects.toMatchObject(denied);
+    await expect(resume(['10.0.0.2:80'])).rejects.toMatchObject(denied);
+    await expect(pause(['10.0.0.2:80'], { dryRun: true })).rejects.toMatchObject(denied);
   });
 
   it('says so when the owner does not follow in time, and leaves the record to be taken back', async () => {
