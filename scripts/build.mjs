@@ -1,7 +1,7 @@
 // Builds dist/: one entry a verb with shared chunks, the library, declarations, and oclif.manifest.json.
 // Why a bundle: unbundled oclif costs as much start-up time as Node itself (see docs/decisions).
 import { spawnSync } from 'node:child_process';
-import { cpSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
 
@@ -37,8 +37,9 @@ const shared = {
   },
 };
 
-await build({
+const { metafile } = await build({
   ...shared,
+  metafile: true,
   entryPoints: ['src/cli/main.ts', ...commands],
   chunkNames: 'chunks/[name]-[hash]',
   // proto-loader finds `long` at run time, from its own place; oclif asks for typescript only to load sources.
@@ -55,9 +56,23 @@ await build({
   packages: 'external',
 });
 
+writeFileSync('dist/THIRD-PARTY-NOTICES.txt', notices(Object.keys(metafile.inputs)));
 run('tsc', ['-p', 'tsconfig.types.json']);
 run('oclif', ['manifest']);
 writeFileSync('dist/.built', '');
+
+/** The licences of what is inside the bundle: their terms ask that they travel with the code. */
+function notices(inputs) {
+  const packages = new Set(inputs.flatMap((file) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []));
+  return [...packages]
+    .sort()
+    .map((folder) => {
+      const { name, version, license } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+      const file = readdirSync(folder).find((entry) => /^(licen[cs]e|copying)/i.test(entry));
+      return `${name} ${version} (${license})\n\n${file ? readFileSync(`${folder}/${file}`, 'utf8').trim() : ''}\n`;
+    })
+    .join(`\n${'-'.repeat(80)}\n\n`);
+}
 
 function run(tool, args) {
   const done = spawnSync(process.execPath, [`node_modules/${binOf(tool)}`, ...args], { encoding: 'utf8' });
