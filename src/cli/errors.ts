@@ -20,7 +20,7 @@ export function toLbctlError(error: unknown, verb: string | undefined): LbctlErr
   if (isOclifError(error)) {
     const help = verb ? `lbctl ${verb} --help` : 'lbctl --help';
     // The note is about flags that take all that follows them: none of ours does.
-    const message = messageOf(error).replace(/\n+(?:Note: --[^]*|See more help with --help)$/, '');
+    const message = messageOf(error).replace(/\n+(?:Note: --[\s\S]*|See more help with --help)$/, '');
     return new LbctlError('USAGE', message, { cause: error, suggestions: [help] });
   }
   return new LbctlError('INTERNAL', `Unexpected: ${messageOf(error)}`, {
