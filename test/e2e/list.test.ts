@@ -70,7 +70,7 @@ test('list SERVICE shows its instances, with lease, TTL and notes', async () => 
     ['10.0.0.2:8080', ['DUPLICATE']],
     ['10.0.0.2:8080', ['PERMANENT', 'DUPLICATE']],
   ]);
-  expect(instances[0].lease).toMatchObject({ id: String(lease), hex: lease.toString(16), ttlSeconds: 60 });
+  expect(instances[0].lease).toMatchObject({ id: String(lease), hex: lease.toString(16), ttlSeconds: 3600 });
   expect(instances[0].lease.remainingSeconds).toBeGreaterThan(20);
   expect(instances[2].lease).toBe(null);
   expect((await json('list', 'user.rpc', '--no-ttl')).instances[0].lease.remainingSeconds).toBe(null);
