@@ -95,9 +95,10 @@ export abstract class BaseCommand extends Command {
     if (text !== '') process.stdout.write(text);
   }
 
-  /** Progress and warnings, one line to stderr. */
+  /** Progress and warnings, one line to stderr; an object for whoever asked for JSON, so that all of stderr parses. */
   protected tell(line: string): void {
-    process.stderr.write(`${sanitise(line)}\n`);
+    const text = /json$/.test(this.format) ? toJson(document({ message: line }), 0) : sanitise(line);
+    process.stderr.write(`${text}\n`);
   }
 
   /** Tells an error without throwing away what was printed before it; gives the exit code. */

@@ -19,7 +19,7 @@ test('without a terminal the demo runs for its duration and tells what the traff
 test('other terminals see the demo, and a pause takes its instance out of the traffic until it resumes itself', async () => {
   const demo = start(['demo', '--duration', '60s', '--listen', '127.0.0.1:0', '--json']);
   try {
-    const [, endpoint = ''] = await demo.waitFor(/--endpoints (http:\S+)/, { stream: 'stderr' });
+    const [, endpoint = ''] = await demo.waitFor(/--endpoints (http:[^\s"]+)/, { stream: 'stderr' });
     const env = { LBCTL_ENDPOINTS: endpoint };
     const listed = await run(['list', 'demo.rpc', '--json'], { env });
     const { instances } = JSON.parse(listed.stdout);

@@ -197,3 +197,15 @@ test('a password in the arguments is taken with a warning and shown nowhere', as
   expect(stderr).toContain('Warning');
   expect(stdout + stderr).not.toContain('hunter2');
 });
+
+test('under --json warnings are JSON as well, so that all of stderr parses', async () => {
+  const { stderr } = await run(['list', '--json', '--user', 'root:hunter2', '--command-timeout', '2s'], {
+    env: { LBCTL_ENDPOINTS: '127.0.0.1:1' },
+  });
+  const firstEnd = stderr.indexOf('\n');
+  expect(JSON.parse(stderr.slice(0, firstEnd))).toEqual({
+    schemaVersion: 1,
+    message: expect.stringContaining('Warning'),
+  });
+  expect(JSON.parse(stderr.slice(firstEnd)).error).toMatchObject({ code: 'ETCD_UNREACHABLE', exitCode: 4 });
+});

@@ -34,7 +34,7 @@ export interface ServiceEvent {
 }
 
 /** How long the word on a lease may hold up the event itself. */
-const fateWithinMs = 50;
+const fateWithinMs = 100;
 const mostFatesAtOnce = 32;
 
 /**

@@ -152,10 +152,11 @@ function mayReplace(there: KeyValue, { draft, previous, mode }: WriteRequest): b
 }
 
 function taken(there: KeyValue, { service, address }: Draft): LbctlError {
-  const owner = detect(there.value)?.decoded.address ?? 'another value';
+  const found = detect(there.value)?.decoded.address;
+  const owner = found === address ? `another registration of ${address}` : (found ?? 'another value');
   return new LbctlError(
     'WRITE_CONFLICT',
-    `${there.key} belongs to ${owner} (lease ${there.lease}); ${address} cannot have it`,
+    `${there.key} belongs to ${owner} (lease ${there.lease}); this one cannot have it`,
     {
       suggestions: [
         `lbctl list ${service} -o wide shows who it is.`,

@@ -1,3 +1,4 @@
+import { formatDuration } from '../model/duration.js';
 import { type ErrorCode, LbctlError } from '../model/errors.js';
 import type { GrpcStatus } from './call-tap.js';
 
@@ -265,5 +266,5 @@ export function outcomeUnknown(what: string, cause: LbctlError): LbctlError {
 }
 
 function within({ waitedMs }: FailureContext): string {
-  return waitedMs === undefined ? ' in time' : ` within ${Math.round(waitedMs / 100) / 10}s`;
+  return waitedMs === undefined ? ' in time' : ` within ${formatDuration(waitedMs)}`;
 }

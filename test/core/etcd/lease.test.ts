@@ -84,7 +84,8 @@ test('a revoke in an outage is repeated within its time; without time it fails',
   const lease = await etcd.holdLease(60, recorded());
   await own.kill();
   const failing = lease.revoke({ timeoutMs: 300 });
-  await expect(failing).rejects.toMatchObject({ code: 'ETCD_UNREACHABLE' });
+  // Within so short a time a busy machine may not even hear that it is refused.
+  await expect(failing).rejects.toMatchObject({ code: expect.stringMatching(/^ETCD_(UNREACHABLE|TIMEOUT)$/) });
   const revoking = lease.revoke({ timeoutMs: 15_000 });
   await own.restart();
   await revoking;
