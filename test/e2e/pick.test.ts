@@ -186,7 +186,8 @@ describe('over services in etcd', () => {
       code: 0,
       services: services.sort(),
     });
-    expect(ended.stderr.trim().split('\n')).toEqual([
+    const said = ended.stderr.trim().split('\n');
+    expect(said.map((line) => JSON.parse(line).message)).toEqual([
       expect.stringMatching(/^Warning: "\.\." is left out/),
       expect.stringMatching(/^Warning: "a\\u001b\[31m b" is left out/),
     ]);
