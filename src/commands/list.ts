@@ -25,7 +25,7 @@ export default class List extends BaseCommand {
   protected async perform(): Promise<Outcome> {
     const { args, flags } = await this.parse(List);
     const etcd = await this.connect(flags);
-    const { listAllServices, listInstances } = await import('../cli/list.js');
+    const { listAllServices, listInstances } = await import('../cli/list/list.js');
     const discovery = flags.dialect === undefined ? {} : { dialect: flags.dialect };
     const tell = (line: string) => this.tell(line);
     if (args.service === undefined) return listAllServices(etcd, { ...discovery, tell });

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
-import { serviceArg, steeringFlags, steeringOutcome, steeringRequest, whoAmI } from '../cli/steering.js';
+import { serviceArg, steeringFlags, steeringOutcome, steeringRequest, whoAmI } from '../cli/steering/steering.js';
 import { parseDuration } from '../core/model/duration.js';
 import { isLbctlError } from '../core/model/errors.js';
 
@@ -52,7 +52,7 @@ export default class Pause extends BaseCommand {
     });
     if (!result) return this.lifetime.exitCode;
     const outcome = steeringOutcome(result);
-    const { endHold, pausedByIt } = await import('../cli/hold-pause.js');
+    const { endHold, pausedByIt } = await import('../cli/steering/hold-pause.js');
     const held = pausedByIt(result);
     if (!flags.hold || held.length === 0 || (result.error && !signal.aborted)) return outcome;
 

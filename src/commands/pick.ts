@@ -2,10 +2,10 @@ import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { type ConnectionFlagValues, connectionFlags, dialectFlag, outputFlags } from '../cli/flags.js';
-import { checkPickFlags } from '../cli/pick-flags.js';
-import { keysOf, withoutKeys } from '../cli/pick-keys.js';
-import { canStream, collectPicks, streamPicks, writeOut } from '../cli/pick-stream.js';
-import { listedPicks, pickText } from '../cli/pick-text.js';
+import { checkPickFlags } from '../cli/pick/flags.js';
+import { keysOf, withoutKeys } from '../cli/pick/keys.js';
+import { canStream, collectPicks, streamPicks, writeOut } from '../cli/pick/stream.js';
+import { listedPicks, pickText } from '../cli/pick/text.js';
 import { policyNames } from '../core/balancer/policies.js';
 import { ringFlavours } from '../core/hashing/ring.js';
 import { systemRng } from '../core/model/clock.js';
@@ -92,7 +92,7 @@ export default class PickCommand extends BaseCommand {
     dialect: DialectName | undefined,
   ): Promise<PickGroup[]> {
     const etcd = await this.connect(connection);
-    const { pickGroups } = await import('../cli/pick-groups.js');
+    const { pickGroups } = await import('../cli/pick/groups.js');
     const tell = (line: string) => this.tell(line);
     return pickGroups(etcd, service, { ...(dialect && { dialect }), signal: this.lifetime.signal, tell });
   }

@@ -1,6 +1,6 @@
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
-import { serviceArg, steeringFlags, steeringOutcome, steeringRequest } from '../cli/steering.js';
+import { serviceArg, steeringFlags, steeringOutcome, steeringRequest } from '../cli/steering/steering.js';
 
 export default class Resume extends BaseCommand {
   static override summary = 'Put paused instances back into rotation.';

@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand } from '../cli/base-command.js';
 import { connectionFlags, dialectFlag, outputFlags } from '../cli/flags.js';
 import { firstLineFirst } from '../cli/output/first-line.js';
-import { watchJson, watchText } from '../cli/watch-lines.js';
+import { watchJson, watchText } from '../cli/watch/lines.js';
 
 export default class Watch extends BaseCommand {
   static override summary = 'Show the instances of a service, then every change as it happens.';
@@ -40,10 +40,10 @@ export default class Watch extends BaseCommand {
 
   protected async perform(): Promise<number> {
     const { args, flags } = await this.parse(Watch);
-    const { parseDebounce } = await import('../cli/on-change.js');
+    const { parseDebounce } = await import('../cli/watch/on-change.js');
     const debounce = parseDebounce(flags.debounce);
     const etcd = await this.connect(flags);
-    const { watchService } = await import('../cli/watch.js');
+    const { watchService } = await import('../cli/watch/watch.js');
     const { style } = await this.view();
     const print = (text: string) => this.print(text);
     const write = flags.once || process.stdout.isTTY ? print : firstLineFirst(print);

@@ -1,9 +1,9 @@
 import { readFile as readFileOf } from 'node:fs/promises';
-import type { EtcdSettings } from '../core/etcd/port.js';
-import { parseTimeout } from '../core/model/duration.js';
-import { LbctlError, messageOf } from '../core/model/errors.js';
-import type { ConnectionFlagValues } from './flags.js';
-import type { Source } from './settings-source.js';
+import type { EtcdSettings } from '../../core/etcd/port.js';
+import { parseTimeout } from '../../core/model/duration.js';
+import { LbctlError, messageOf } from '../../core/model/errors.js';
+import type { ConnectionFlagValues } from '../flags.js';
+import type { Source } from './source.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type ReadFile = (path: string) => Promise<Buffer>;

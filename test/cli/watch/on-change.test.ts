@@ -2,9 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { OnChange, parseDebounce } from '../../src/cli/on-change.js';
-import { systemClock } from '../../src/core/model/clock.js';
-import { isAlive } from '../support/is-alive.js';
+import { OnChange, parseDebounce } from '../../../src/cli/watch/on-change.js';
+import { systemClock } from '../../../src/core/model/clock.js';
+import { isAlive } from '../../support/is-alive.js';
 
 let folder = '';
 let log = '';

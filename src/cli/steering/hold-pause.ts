@@ -1,9 +1,9 @@
-import { readService } from '../core/discovery/read.js';
-import type { Etcd } from '../core/etcd/port.js';
-import { isLbctlError, LbctlError } from '../core/model/errors.js';
-import type { OperationResult } from '../core/operations/result.js';
-import { resumeInstances } from '../core/operations/resume.js';
-import type { SteerRequest } from '../core/operations/steer.js';
+import { readService } from '../../core/discovery/read.js';
+import type { Etcd } from '../../core/etcd/port.js';
+import { isLbctlError, LbctlError } from '../../core/model/errors.js';
+import type { OperationResult } from '../../core/operations/result.js';
+import { resumeInstances } from '../../core/operations/resume.js';
+import type { SteerRequest } from '../../core/operations/steer.js';
 
 /** What a pause has written itself: what was paused before it came is not its to resume. */
 export function pausedByIt({ instances, outcome }: OperationResult): readonly string[] {

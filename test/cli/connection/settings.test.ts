@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { resolveSettings } from '../../src/cli/settings.js';
-import { LbctlError } from '../../src/core/model/errors.js';
+import { resolveSettings } from '../../../src/cli/connection/settings.js';
+import { LbctlError } from '../../../src/core/model/errors.js';
 
 function files(content: Record<string, string>) {
   return async (path: string): Promise<Buffer> => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { plainStyle } from '../../src/cli/output/colour.js';
-import { type WatchLine, watchJson, watchText } from '../../src/cli/watch-lines.js';
-import { instance } from '../support/instances.js';
+import { plainStyle } from '../../../src/cli/output/colour.js';
+import { type WatchLine, watchJson, watchText } from '../../../src/cli/watch/lines.js';
+import { instance } from '../../support/instances.js';
 
 const atMs = new Date(2026, 0, 2, 9, 5, 7, 42).getTime();
 const line: WatchLine = {

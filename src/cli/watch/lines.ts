@@ -1,10 +1,10 @@
-import type { ServiceEvent, ServiceEventType } from '../core/discovery/observe.js';
-import { instanceDocument } from './instance-document.js';
+import type { ServiceEvent, ServiceEventType } from '../../core/discovery/observe.js';
+import { instanceDocument } from '../instance-document.js';
+import type { Style } from '../output/colour.js';
+import { sanitise } from '../output/sanitise.js';
+import { document, toJson } from '../output/structured.js';
+import { clockTime } from '../output/time.js';
 import type { Totals } from './instance-set.js';
-import type { Style } from './output/colour.js';
-import { sanitise } from './output/sanitise.js';
-import { document, toJson } from './output/structured.js';
-import { clockTime } from './output/time.js';
 
 /** One thing that `watch` tells. */
 export interface WatchLine extends ServiceEvent {

@@ -1,6 +1,6 @@
 import { parse } from 'yaml';
-import { LbctlError, messageOf } from '../core/model/errors.js';
-import type { Source } from './settings-source.js';
+import { LbctlError, messageOf } from '../../core/model/errors.js';
+import type { Source } from './source.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,5 @@
-import type { ServiceEvent } from '../core/discovery/observe.js';
-import type { Instance } from '../core/model/instance.js';
+import type { ServiceEvent } from '../../core/discovery/observe.js';
+import type { Instance } from '../../core/model/instance.js';
 
 export interface Totals {
   readonly up: number;

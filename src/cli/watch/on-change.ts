@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import type { Clock, Timer } from '../core/model/clock.js';
-import { parseTimeout } from '../core/model/duration.js';
-import { LbctlError } from '../core/model/errors.js';
-import { groupGone, signalGroup } from './wrapped-command/process-group.js';
+import type { Clock, Timer } from '../../core/model/clock.js';
+import { parseTimeout } from '../../core/model/duration.js';
+import { LbctlError } from '../../core/model/errors.js';
+import { groupGone, signalGroup } from '../wrapped-command/process-group.js';
 
 export interface Debounce {
   /** A run waits for so much quiet… */

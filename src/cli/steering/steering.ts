@@ -1,10 +1,10 @@
 import { hostname, userInfo } from 'node:os';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
-import { formatDuration, parseTimeout } from '../core/model/duration.js';
-import type { OperationInstance, OperationResult } from '../core/operations/result.js';
-import type { Outcome } from './base-command.js';
-import { type Column, table } from './output/table.js';
+import { formatDuration, parseTimeout } from '../../core/model/duration.js';
+import type { OperationInstance, OperationResult } from '../../core/operations/result.js';
+import type { Outcome } from '../base-command.js';
+import { type Column, table } from '../output/table.js';
 
 /** What `pause` and `resume` have in common: SERVICE [INSTANCE…] and the flags that select and wait. */
 export const serviceArg = {

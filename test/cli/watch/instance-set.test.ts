@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { InstanceSet } from '../../src/cli/instance-set.js';
-import { observeService, type ServiceEventType } from '../../src/core/discovery/observe.js';
-import { readService } from '../../src/core/discovery/read.js';
-import type { Instance } from '../../src/core/model/instance.js';
-import { instance } from '../support/instances.js';
-import { ManualClock, settle } from '../support/manual-clock.js';
-import { MemoryStore } from '../support/memory-etcd.js';
+import { InstanceSet } from '../../../src/cli/watch/instance-set.js';
+import { observeService, type ServiceEventType } from '../../../src/core/discovery/observe.js';
+import { readService } from '../../../src/core/discovery/read.js';
+import type { Instance } from '../../../src/core/model/instance.js';
+import { instance } from '../../support/instances.js';
+import { ManualClock, settle } from '../../support/manual-clock.js';
+import { MemoryStore } from '../../support/memory-etcd.js';
 
 function after(...events: ReadonlyArray<[ServiceEventType, Partial<Instance>]>): InstanceSet {
   const set = new InstanceSet();

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import type { Pick, Picker, PickHead, PickTotals } from '../core/operations/pick.js';
-import type { OutputFormat } from './flags.js';
-import { sanitise } from './output/sanitise.js';
-import { document, toJson } from './output/structured.js';
+import type { Pick, Picker, PickHead, PickTotals } from '../../core/operations/pick.js';
+import type { OutputFormat } from '../flags.js';
+import { sanitise } from '../output/sanitise.js';
+import { document, toJson } from '../output/structured.js';
 
 /** Batches of keys; null stands for a pick without a key. */
 export type KeyBatches = AsyncIterable<ReadonlyArray<string | null>>;

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
-import { LbctlError, messageOf } from '../core/model/errors.js';
-import { keyLines } from '../core/operations/key-lines.js';
-import type { KeyBatches } from './pick-stream.js';
+import { LbctlError, messageOf } from '../../core/model/errors.js';
+import { keyLines } from '../../core/operations/key-lines.js';
+import type { KeyBatches } from './stream.js';
 
 /** The keys of the flags and then those of the file (`-`: stdin), in batches. */
 export async function* keysOf(keys: readonly string[], file: string | undefined): KeyBatches {

@@ -1,6 +1,6 @@
-import type { RingFlavour } from '../core/hashing/ring.js';
-import { LbctlError } from '../core/model/errors.js';
-import { chosenPolicy } from '../core/operations/pick.js';
+import type { RingFlavour } from '../../core/hashing/ring.js';
+import { LbctlError } from '../../core/model/errors.js';
+import { chosenPolicy } from '../../core/operations/pick.js';
 
 interface PickFlags {
   readonly service?: string | undefined;

@@ -1,8 +1,8 @@
-import type { Instance } from '../core/model/instance.js';
-import type { View } from './base-command.js';
-import { leaseHex } from './instance-document.js';
-import { type Column, table } from './output/table.js';
-import { age, relativeTime } from './output/time.js';
+import type { Instance } from '../../core/model/instance.js';
+import type { View } from '../base-command.js';
+import { leaseHex } from '../instance-document.js';
+import { type Column, table } from '../output/table.js';
+import { age, relativeTime } from '../output/time.js';
 
 /** One row of `list` without a service. */
 export interface ServiceSummary {

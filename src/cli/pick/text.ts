@@ -1,8 +1,8 @@
-import type { Pick, PickHead, PickTotals } from '../core/operations/pick.js';
-import type { View } from './base-command.js';
-import { sanitise } from './output/sanitise.js';
-import { type Column, table } from './output/table.js';
-import type { Collected } from './pick-stream.js';
+import type { Pick, PickHead, PickTotals } from '../../core/operations/pick.js';
+import type { View } from '../base-command.js';
+import { sanitise } from '../output/sanitise.js';
+import { type Column, table } from '../output/table.js';
+import type { Collected } from './stream.js';
 
 /** Above this many picks a person wants the distribution, not the list. */
 export const listedPicks = 1000;
