@@ -1,15 +1,16 @@
 import { Config } from '@oclif/core/config';
 import { getHelpFlagAdditions, loadHelpClass, normalizeArgv } from '@oclif/core/help';
-import { settings } from '@oclif/core/settings';
 import { LbctlError } from '../core/model/errors.js';
 import { similarNames } from './similar.js';
+
+/** Brings the module of a verb; for bin/dev.js, which has it from the sources instead of the last build. */
+export type LoadVerb = (id: string) => Promise<{ default: { run(argv: string[], config: Config): Promise<unknown> } }>;
 
 /**
  * What oclif's own `run` does (help, finding the verb, running it), without its exit codes: an unknown verb is a usage
  * error with the names that look alike, and the verb's result is the exit code.
  */
-export async function dispatch(argv: string[], binUrl: string, development: boolean): Promise<number> {
-  if (development) settings.debug = true;
+export async function dispatch(argv: string[], binUrl: string, loadVerb?: LoadVerb): Promise<number> {
   const config = await Config.load(binUrl);
   if (argv.length === 0 || argv[0] === 'help' || asksForHelp(argv, config)) {
     const Help = await loadHelpClass(config);
@@ -20,7 +21,9 @@ export async function dispatch(argv: string[], binUrl: string, development: bool
   const [id = '', ...rest] = normalizeArgv(config, [...argv]);
   const command = config.findCommand(id);
   if (!command) throw unknownVerb(id.replaceAll(':', ' '), config);
-  const code: unknown = await config.runCommand(id, rest, command);
+  const code: unknown = loadVerb
+    ? await (await loadVerb(id)).default.run(rest, config)
+    : await config.runCommand(id, rest, command);
   return typeof code === 'number' ? code : 0;
 }
 

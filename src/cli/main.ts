@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
+import type { LoadVerb } from './dispatch.js';
 import { asksForJson, renderError, toLbctlError } from './errors.js';
 import { exitCodeOf } from './exit-codes.js';
 import { lifetime } from './lifetime.js';
 
 /** The way in for bin/run.js and bin/dev.js: runs the verb that the arguments name, and ends the process. */
-export async function main(binUrl: string, options: { development?: boolean } = {}): Promise<void> {
+export async function main(binUrl: string, options: { loadVerb?: LoadVerb } = {}): Promise<void> {
   const argv = process.argv.slice(2);
   watchStreams();
   if (argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v')) {
@@ -12,16 +13,16 @@ export async function main(binUrl: string, options: { development?: boolean } = 
     return;
   }
   lifetime.attach();
-  const code = await run(argv, binUrl, options.development === true);
+  const code = await run(argv, binUrl, options.loadVerb);
   await lifetime.close();
   await written(process.stdout);
   process.exit(lifetime.isExiting ? lifetime.exitCode : code);
 }
 
-async function run(argv: string[], binUrl: string, development: boolean): Promise<number> {
+async function run(argv: string[], binUrl: string, loadVerb: LoadVerb | undefined): Promise<number> {
   try {
     const { dispatch } = await import('./dispatch.js');
-    return await dispatch(argv, binUrl, development);
+    return await dispatch(argv, binUrl, loadVerb);
   } catch (thrown) {
     if (lifetime.isExiting) return lifetime.exitCode;
     const verb = argv[0]?.startsWith('-') ? undefined : argv[0];
