@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { afterAll } from 'vitest';
 
 const bin = fileURLToPath(new URL('../../bin/run.js', import.meta.url));
 
@@ -42,6 +43,12 @@ function environment(extra: RunOptions['env']): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(inherited), ...extra };
 }
 
+/** A test that fails before it ends its processes must not leave them to the machine. */
+const running = new Set<ChildProcess>();
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 export function start(args: readonly string[], options: RunOptions = {}): Live {
   return startNode([bin, ...args], options);
 }
@@ -49,6 +56,7 @@ export function start(args: readonly string[], options: RunOptions = {}): Live {
 /** As `start`, for any program of Node's. */
 export function startNode(args: readonly string[], options: RunOptions = {}): Live {
   const child = spawn(process.execPath, args, { env: environment(options.env), stdio: 'pipe' });
+  running.add(child);
   const text = { stdout: '', stderr: '' };
   const waiting = new Set<() => void>();
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -64,6 +72,7 @@ export function startNode(args: readonly string[], options: RunOptions = {}): Li
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(timer);
+      running.delete(child);
       resolve({ code: code ?? 128 + (signal === 'SIGINT' ? 2 : signal === 'SIGTERM' ? 15 : 9), ...text });
       for (const check of [...waiting]) check();
     });
