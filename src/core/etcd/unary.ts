@@ -119,7 +119,8 @@ export class UnaryRunner {
         return result.value;
       }
       const { failure, token } = result;
-      progress.failures.set(host.address, failure.error);
+      // The last attempt is often cut short by the call's own end: its silence says less than a refusal before it.
+      if (!failure.silent || !progress.failures.has(host.address)) progress.failures.set(host.address, failure.error);
       if (failure.mayHaveRun && call.repeat === 'once') {
         this.#blame(host, failure);
         throw outcomeUnknown(call.what, failure.error);

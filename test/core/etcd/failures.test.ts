@@ -156,7 +156,7 @@ test('a call outlives a restart of etcd when the connection worked before', asyn
   await server.restart();
   expect((await read).kvs).toHaveLength(1);
   await server.kill();
-  const { code } = await etcd.list({ key: 'k' }, { timeoutMs: 500 }).catch((error) => error);
+  const { code } = await etcd.list({ key: 'k' }, { timeoutMs: 2000 }).catch((error) => error);
   expect(code).toBe('ETCD_UNREACHABLE');
   await server.stop();
 });
