@@ -115,6 +115,8 @@ export class BeatingLease implements HeldLease {
     const { clock } = this.#core;
     const { signal } = this.#stopped;
     let trouble = '';
+    // A grant that took longer than its TTL is lost at once: the holder gets its lease before it is told.
+    await Promise.resolve();
     for (;;) {
       const next = nextBeat(this.#timing, clock.monotonic());
       if (next.lost) return this.#lose(trouble || 'no keep-alive was answered in time');

@@ -92,3 +92,19 @@ test('a revoke in an outage is repeated within its time; without time it fails',
   expect((await etcd.leaseInfo(lease.id)).remainingSeconds).toBe(-1);
   await own.stop();
 });
+
+test('a grant that an outage held up for longer than its TTL is a loss that is told, not a crash', async () => {
+  const own = await startEtcd();
+  const etcd = await open(own.endpoint);
+  await etcd.list({ key: 'k' });
+  await own.kill();
+  const handlers = recorded();
+  const granting = etcd.holdLease(1, handlers, { timeoutMs: 15_000 });
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await own.restart();
+  const lease = await granting;
+  await vi.waitUntil(() => handlers.told.length > 0, { timeout: 2500 });
+  expect(handlers.told).toEqual(['lost']);
+  lease.abandon();
+  await own.stop();
+});
