@@ -19,7 +19,7 @@ const publisher = new Publisher(etcd, { service: 'greet.rpc', address: '10.0.0.1
 await publisher.start();
 const subscriber = new Subscriber(etcd, 'greet.rpc');
 await subscriber.start();
-const balancer = createBalancer('weighted_round_robin', { rng: Math.random });
+const balancer = createBalancer('weighted_round_robin');
 subscriber.onChange(() => balancer.update(subscriber.instances()));
 const { instance, done } = balancer.pick();
 done({ code: 0 });

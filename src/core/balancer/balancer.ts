@@ -5,23 +5,46 @@ export interface Candidate {
   readonly address: string;
   /** Absent, 0 or less counts as 1. */
   readonly weight?: number;
+  /** Empty or absent: not told. */
+  readonly zone?: string;
 }
 
 /** How a call ended. */
 export interface CallOutcome {
   /** gRPC status code; 0 is OK. */
   readonly code: number;
+  /** How long the server asked not to be tried (`grpc-retry-pushback-ms`); negative: do not retry at all. */
+  readonly pushbackMs?: number;
 }
 
 export interface Picked<I extends Candidate> {
   readonly instance: I;
   /** To be called once, when the call has ended; more calls, or after the instance has left, do no harm. */
   done(outcome: CallOutcome): void;
+  /** Instead of `done`, when the call never left the client: it is no longer in flight, and nothing is learnt of it. */
+  abandon(): void;
 }
 
 export interface PickOptions {
   /** The hash key of the call. Policies without keys ignore it. */
   readonly key?: string;
+  /**
+   * Tells the addresses that this pick should not get: ejected ones, or those that the call has tried already. The
+   * policy picks as if they had left, though they keep what was learnt of them. When all are to be avoided, none is.
+   */
+  readonly avoid?: (address: string) => boolean;
+}
+
+/** What a policy knows of one instance at this moment. What it does not keep is null. */
+export interface InstanceView {
+  readonly address: string;
+  readonly inFlight: number | null;
+  /** Moving average of the latency. */
+  readonly latencyMs: number | null;
+  /** Moving average of the successes, 0 to 1. */
+  readonly success: number | null;
+  /** The number that is compared when instances are compared; lower is better. */
+  readonly load: number | null;
 }
 
 /** Where a key lands and why. Hashes and points are hex. */
@@ -46,6 +69,8 @@ export interface Balancer<I extends Candidate = Candidate> {
   pick(options?: PickOptions): Picked<I>;
   /** Policies that hash keys: the placement of one, with at most `nextLimit` next owners. Throws like `pick`. */
   place?(key: string, nextLimit: number): KeyPlacement;
+  /** Policies that learn from calls: what they know, in the order of the last update. */
+  inspect?(): readonly InstanceView[];
 }
 
 export function noInstance(): LbctlError {
@@ -61,7 +86,7 @@ const nothing = (): void => {};
 /** A pick of a policy that learns nothing from outcomes. */
 export function picked<I extends Candidate>(instance: I | undefined): Picked<I> {
   if (instance === undefined) throw noInstance();
-  return { instance, done: nothing };
+  return { instance, done: nothing, abandon: nothing };
 }
 
 export function weightOf(instance: Candidate): number {

@@ -1,5 +1,5 @@
 import type { RingFlavour } from '../hashing/ring.js';
-import type { Rng } from '../model/clock.js';
+import { type Clock, type Rng, systemClock, systemRng } from '../model/clock.js';
 import { LbctlError } from '../model/errors.js';
 import type { Balancer, Candidate } from './balancer.js';
 import { ConsistentHash } from './consistent-hash.js';
@@ -13,6 +13,7 @@ import { WeightedRandom } from './weighted-random.js';
 
 export interface PolicyOptions {
   readonly rng: Rng;
+  readonly clock: Clock;
   /** For `consistent_hash`; `gozero` when absent. */
   readonly ring?: RingFlavour;
   /** For `consistent_hash`: declared weights are percents of the virtual nodes (see `RingNode`). Absent: ignored. */
@@ -46,7 +47,7 @@ export function policyNamed(name: string): PolicyName {
   });
 }
 
-/** A balancer over no instances yet. @throws USAGE for an unknown name. */
-export function createBalancer<I extends Candidate>(name: string, options: PolicyOptions): Balancer<I> {
-  return factories[policyNamed(name)]<I>(options);
+/** A balancer over no instances yet; clock and rng are the system's unless given. @throws USAGE for an unknown name. */
+export function createBalancer<I extends Candidate>(name: string, options: Partial<PolicyOptions> = {}): Balancer<I> {
+  return factories[policyNamed(name)]<I>({ rng: systemRng, clock: systemClock, ...options });
 }

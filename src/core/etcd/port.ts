@@ -99,7 +99,7 @@ export interface WatchHandlers {
   events(events: readonly WatchEvent[], revision: bigint, rangeIndex: number): void;
   /** Proved alive: at first, and after every `stale`. */
   live(): void;
-  /** Nothing has been heard, or the stream broke: the watch goes on trying. The last known state is `sinceMs` old. */
+  /** Nothing has been heard, or the stream broke: the watch goes on trying, and the last known state ages. */
   stale(reason: string): void;
   /** Terminal: history is lost (compacted, wiped, restored). Load everything again and open a new watch. */
   lost(reason: 'compacted' | 'wiped' | 'refused', detail: string): void;
