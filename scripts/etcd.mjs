@@ -4,7 +4,7 @@ import path from 'node:path';
 import { quietStep, root, which } from './steps.mjs';
 
 /** Versions that the slower suites are run against besides Debian's, where Go is there to build them. */
-export const newerEtcds = ['3.6.16', '3.7.3'];
+export const newerEtcds = ['3.7.3'];
 
 /** The path of an etcd server. @throws when there is none and none can be installed. */
 export function ensureEtcd() {
