@@ -60,10 +60,7 @@ describe('etcd away', () => {
       const ms = await live.converged(healthyAt);
       for (const lease of await leases(live)) expect(before).not.toContain(lease);
       expectBalanced(live, live.balance(await live.truth.history(live.prefix, 1n)));
-      figures.record(
-        `etcd down for ${downSeconds} s, TTL ${ttlSeconds} s`,
-        `all agree ${seconds(ms)} after healthy, one key each`,
-      );
+      figures.record(fault, `all agree ${seconds(ms)} after healthy, one key each`);
       await expectGoodEnd(live);
     },
   );
