@@ -2,7 +2,9 @@ import { type Clock, type Rng, systemClock, systemRng } from '../model/clock.js'
 
 /** What discovery needs of the outside besides etcd. */
 export interface DiscoveryPorts {
+  /** Every duration and timer. */
   readonly clock: Clock;
+  /** Jitter. */
   readonly rng: Rng;
   /** Runs `fn` once everything that has already arrived was handed over (node: setImmediate). Never a timer. */
   readonly defer: (fn: () => void) => void;
