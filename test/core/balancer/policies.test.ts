@@ -5,6 +5,7 @@ import type { Balancer, Candidate } from '../../../src/core/balancer/balancer.js
 import { createBalancer, policyNamed, policyNames } from '../../../src/core/balancer/policies.js';
 import { Ring } from '../../../src/core/hashing/ring.js';
 import { LbctlError } from '../../../src/core/model/errors.js';
+import { ManualClock } from '../../support/manual-clock.js';
 import { chiSquareLimit, seededRng } from '../../support/random.js';
 
 const abc = weighted({ A: 1, B: 2, C: 3 });
@@ -15,7 +16,8 @@ function weighted(weights: Record<string, number>): Candidate[] {
 }
 
 function balancer(name: string, instances: readonly Candidate[], seed = 1): Balancer {
-  const created = createBalancer(name, { rng: seededRng(seed) });
+  // Time stands still: what a policy answers must not depend on how fast the machine is.
+  const created = createBalancer(name, { rng: seededRng(seed), clock: new ManualClock() });
   created.update(instances);
   return created;
 }
