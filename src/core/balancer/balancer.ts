@@ -49,6 +49,8 @@ export interface InstanceView {
   readonly success: number | null;
   /** The number that is compared when instances are compared; lower is better. */
   readonly load: number | null;
+  /** Whether calls go there, by how the last ones went; absent or null without health checking. */
+  readonly circuit?: 'closed' | 'open' | 'half-open' | null;
 }
 
 /** Where a key lands and why. Hashes and points are hex. */
