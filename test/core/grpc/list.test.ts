@@ -1,0 +1,150 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { connectivityState, Server, ServerCredentials, status } from '@grpc/grpc-js';
+import { describe, expect, it } from 'vitest';
+import type { EchoHandler } from '../../support/grpc-server.js';
+import { echo, startEchoServer } from '../../support/grpc-server.js';
+import { until } from '../../support/until.js';
+import { cleanUp, connect, picks, servers } from './harness.js';
+
+/** Accepts connections and never says a word on them: they stay half open. */
+async function silentServer(): Promise<{ address: string; accepted(): number; stop(): void }> {
+  const sockets = new Set<Socket>();
+  let accepted = 0;
+  const server = createServer((socket) => {
+    accepted++;
+    sockets.add(socket.on('error', () => {}));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const stop = (): void => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  cleanUp(stop);
+  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, accepted: () => accepted, stop };
+}
+
+describe('an empty list', () => {
+  it('fails calls at once, and they succeed from the first instance on', async () => {
+    const { client, list } = connect([], { policy: 'round_robin' });
+    const startedAt = performance.now();
+    const refused = await client.call();
+    expect(refused).toMatchObject({ code: status.UNAVAILABLE, details: expect.stringContaining('empty') });
+    expect(performance.now() - startedAt).toBeLessThan(2000);
+
+    list.push(await servers(undefined));
+    await until(async () => (await client.call()).code === 0, 3000, 'a call that succeeds');
+    list.push([]);
+    expect((await client.call()).code).toBe(status.UNAVAILABLE);
+  });
+
+  it('and instances that all refuse: the error says what happened', async () => {
+    const gone = await startEchoServer();
+    gone.stop();
+    const { client } = connect([gone], { policy: 'round_robin' });
+    const { code, details } = await client.call();
+    expect(code).toBe(status.UNAVAILABLE);
+    expect(details).toContain('ECONNREFUSED');
+  });
+});
+
+describe('updates', () => {
+  it('keep the connections of instances that stay, whatever else of them changes', async () => {
+    const peers = new Set<string>();
+    const seen: EchoHandler = (call, callback) => {
+      peers.add(call.getPeer());
+      callback(null, call.request);
+    };
+    const [a, b, c] = await servers(seen, seen, undefined);
+    if (a === undefined || b === undefined || c === undefined) throw new Error('no servers');
+    const { client, list, state } = connect([a, b], { policy: 'smooth_weighted_round_robin' });
+    await client.calls(10);
+    for (let i = 1; i <= 50; i++) {
+      list.push(i % 2 === 0 ? [a, b] : [b, c, { address: a.address, weight: i }]);
+      expect((await client.call()).code).toBe(0);
+    }
+    expect(peers.size).toBe(2);
+    list.push([{ address: a.address, weight: 3 }, b]);
+    const before = picks(state);
+    await client.calls(40);
+    expect(picks(state).map((n, i) => n - (before[i] ?? 0))).toEqual([30, 10]);
+  });
+
+  it('1,000 of them cost less than a fifth of a second of CPU', async () => {
+    const server = new Server();
+    server.addService(
+      { Echo: echo },
+      { Echo: (call: never, callback: (e: null, v: Buffer) => void) => callback(null, call) },
+    );
+    const port = await new Promise<number>((resolve, reject) => {
+      const bound = (error: Error | null, actual: number): void => (error === null ? resolve(actual) : reject(error));
+      server.bindAsync('0.0.0.0:0', ServerCredentials.createInsecure(), bound);
+    });
+    cleanUp(() => server.forceShutdown());
+    const fifty = Array.from({ length: 50 }, (_, i) => ({ address: `127.0.0.${i + 1}:${port}` }));
+    const { client, list, state } = connect(fifty, { policy: 'round_robin' });
+    await client.calls(1);
+    await until(() => client.connectivity() === connectivityState.READY, 3000, 'connections');
+
+    const before = process.cpuUsage();
+    for (let i = 0; i < 1000; i++) {
+      list.push(i % 2 === 0 ? fifty.slice(1) : fifty);
+      if (i % 10 === 0) await new Promise(setImmediate);
+    }
+    const { user, system } = process.cpuUsage(before);
+    expect(state.inspect()).toHaveLength(50);
+    expect((user + system) / 1000).toBeLessThan(200);
+  });
+
+  it('an instance that leaves while its connection is opened is not connected to again', async () => {
+    const [server] = await servers(undefined);
+    if (server === undefined) throw new Error('no server');
+    const silent = await silentServer();
+    const { client, list } = connect([server], { policy: 'round_robin' });
+    await client.call();
+    list.push([server, silent]);
+    await until(() => silent.accepted() === 1, 1000, 'a connection');
+    list.push([server]);
+    const asked = list.asked;
+    // The leaf of an instance goes on after 250 ms, destroyed or not, and asks for a new list.
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    expect(silent.accepted()).toBe(1);
+    expect(list.asked).toBe(asked);
+  });
+});
+
+describe('connections', () => {
+  it('that do not open hold the first calls for half a second at most', async () => {
+    const [server] = await servers(undefined);
+    const silent = await silentServer();
+    const { client, attempts } = connect([{ address: silent.address }, { address: server?.address ?? '' }], {
+      policy: 'round_robin',
+    });
+    const startedAt = performance.now();
+    expect((await client.calls(10)).every(({ code }) => code === 0)).toBe(true);
+    expect(performance.now() - startedAt).toBeGreaterThan(450);
+    expect(performance.now() - startedAt).toBeLessThan(2500);
+    expect(new Set(attempts.map(({ address }) => address))).toEqual(new Set([server?.address]));
+  });
+
+  it('that are lost ask for a new list, their calls go elsewhere, and they are opened again', async () => {
+    const [a, b] = await servers(undefined, undefined);
+    if (a === undefined || b === undefined) throw new Error('no servers');
+    const { client, list, attempts } = connect([a, b], { policy: 'round_robin' });
+    await client.calls(4);
+    const asked = list.asked;
+    a.stop();
+    await until(() => list.asked > asked, 2000, 'a question for a new list');
+    attempts.length = 0;
+    const answers = await client.calls(20);
+    expect(answers.every(({ code }) => code === 0)).toBe(true);
+    expect(attempts.every(({ address }) => address === b.address)).toBe(true);
+
+    const back = await startEchoServer(undefined, a.port);
+    cleanUp(() => back.stop());
+    const usedAgain = async (): Promise<boolean> => {
+      await client.call();
+      return attempts.some(({ address }) => address === a.address);
+    };
+    await until(usedAgain, 8000, 'calls to the instance that came back');
+  });
+});
