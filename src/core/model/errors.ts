@@ -24,6 +24,9 @@ export const errorCodes = [
   'ETCD_REJECTED',
   'LEASE_NOT_FOUND',
   'LEASE_EXISTS',
+  /** The Kubernetes API does not answer, or says no. */
+  'K8S_UNREACHABLE',
+  'K8S_REFUSED',
   'GUARD_REFUSED',
   'CHECK_FAILED',
   /** The instance belongs to a process that lbctl cannot steer this way, or its owner put it back. */
