@@ -1,6 +1,7 @@
 import type { ChannelOptions } from '@grpc/grpc-js';
 import { type ResolverSettings, withResolverSettings } from '../channel-options.js';
 import { ClientState, withClientState } from '../policies/client-state.js';
+import { registerResolvers } from '../resolvers/register.js';
 import { type ServiceConfigSettings, serviceConfig } from './service-config.js';
 
 export interface ClientSettings extends ServiceConfigSettings, ResolverSettings {
@@ -12,10 +13,11 @@ export interface ClientSettings extends ServiceConfigSettings, ResolverSettings 
  * The channel options of a grpc-js client that balances with lbctl. Options of one's own go beside them:
  * `new GreeterClient(target, creds, { ...clientOptions({ policy: 'p2c_ewma' }), 'grpc.max_send_message_length': -1 })`.
  *
- * Also registers lbctl's policies with grpc-js.
+ * Also registers lbctl's policies and resolvers with grpc-js.
  * @throws USAGE for an unknown policy, or a service config that cannot be used.
  */
 export function clientOptions(settings: ClientSettings): ChannelOptions {
+  registerResolvers();
   const { state = new ClientState(), etcd, overlayPrefix, ...config } = settings;
   return {
     'grpc.service_config': serviceConfig(config),
