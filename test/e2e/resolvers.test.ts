@@ -9,6 +9,7 @@ import { formatTarget } from '../../src/core/grpc/target.js';
 import { open } from '../support/etcd-client.js';
 import { type EtcdProcess, enableAuth, etcdctl, startEtcd } from '../support/etcd-process.js';
 import { GreetClient, startGreeter } from '../support/greeters.js';
+import { KubernetesApi } from '../support/kubernetes-api.js';
 import { until } from '../support/until.js';
 
 registerResolvers();
@@ -136,7 +137,7 @@ describe('calls to a service in etcd', () => {
     await expect(anonymous.name()).rejects.toThrow(/could not be resolved/);
   });
 
-  it('wake an idle channel: it lets go of etcd, and finds the service again', async () => {
+  it('wake an idle channel, which finds the service again', async () => {
     const service = newService();
     const a = await greeter();
     await publish(service, a.address);
@@ -149,14 +150,18 @@ describe('calls to a service in etcd', () => {
 
 describe('a process', () => {
   const library = (name: string) => JSON.stringify(new URL(`../../src/core/grpc/${name}`, import.meta.url).href);
-  const run = async (program: string) => {
+  /** Closes the program's standard input once `ready` has come true. */
+  const run = async (program: string, ready: () => Promise<unknown> = async () => {}) => {
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', program], {
       cwd: fileURLToPath(new URL('../..', import.meta.url)),
     });
     endings.push(() => child.kill('SIGKILL'));
     let output = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += chunk));
-    const [code] = await once(child, 'close');
+    const closed = once(child, 'close');
+    await ready();
+    child.stdin.end();
+    const [code] = await closed;
     return { code, output };
   };
 
@@ -176,5 +181,21 @@ describe('a process', () => {
     for (const target of [targetOf(service), 'etcd:///127.0.0.1:1?key=greet']) {
       expect(await run(program(target))).toEqual({ code: 0, output: 'not ready\nclosed\n' });
     }
+  });
+
+  it('is not held by an idle client whose pods come from Kubernetes, as it is not by a client of grpc-js alone', async () => {
+    const api = await new KubernetesApi().start();
+    endings.push(() => api.end());
+    const program = `
+      import { Client, credentials } from '@grpc/grpc-js';
+      import { withResolverSettings } from ${library('channel-options.ts')};
+      import { registerResolvers } from ${library('resolvers/register.ts')};
+      registerResolvers();
+      const settings = withResolverSettings({ kubernetes: { kubeconfig: ${JSON.stringify(api.kubeconfig)} } });
+      const client = new Client('k8s:///greet:80', credentials.createInsecure(), settings);
+      client.getChannel().getConnectivityState(true);
+      process.stdin.resume().on('end', () => console.log('idle'));`;
+    const result = await run(program, () => until(() => api.watching === 1, 10_000, 'the watch'));
+    expect(result).toEqual({ code: 0, output: 'idle\n' });
   });
 });
