@@ -98,7 +98,7 @@ describe('the pods of a service', () => {
 
   it('are watched from the last bookmark, so that a quiet service needs no list after history is gone', async () => {
     api.put('greet-a', { pods: [{ ip: '10.1.0.1' }] });
-    const { becomes } = follow();
+    const { becomes, told } = follow();
     await watching();
     api.compact();
     api.bookmark();
@@ -107,6 +107,7 @@ describe('the pods of a service', () => {
     api.put('greet-a', { pods: [{ ip: '10.1.0.2' }] });
     await becomes('10.1.0.2:8080');
     expect(lists()).toBe(1);
+    expect(told).toHaveLength(2);
   });
 
   it('stay when a watch has gone silent, and are watched anew', async () => {

@@ -66,11 +66,12 @@ export function resolverOf<T extends Target>(
     }
 
     #push({ instances, note }: Resolution): void {
-      const endpoints: experimental.StatusOr<experimental.Endpoint[]> =
-        instances === null
-          ? experimental.statusOrFromError(unavailable(note))
-          : experimental.statusOrFromValue(instances.map(endpointOf));
-      this.#listener(endpoints, {}, null, note);
+      if (instances !== null) {
+        this.#listener(experimental.statusOrFromValue(instances.map(endpointOf)), {}, null, note);
+        if (instances.length > 0) return;
+      }
+      // With an empty list alone grpc-js's own round_robin (1.14) lets calls wait to their deadline; an error fails them now.
+      this.#listener(experimental.statusOrFromError(unavailable(note)), {}, null, note);
     }
   };
 }
