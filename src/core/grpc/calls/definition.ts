@@ -50,7 +50,7 @@ function requestOf(definition: Definition, data: unknown): Buffer {
   const message: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(data)) {
     // protobufjs would leave out what it does not know, and send a request that was never meant.
-    const field = fields.find(({ name, jsonName }) => key === name || key === jsonName);
+    const field = fields.find(({ name, jsonName }) => [name, jsonName].includes(key) || camelCase(key) === jsonName);
     if (field === undefined) {
       throw new LbctlError('USAGE', `The request has no field "${key}"`, {
         suggestions: [`Its fields: ${fields.map(({ jsonName }) => jsonName).join(', ') || 'none'}`],
@@ -67,7 +67,10 @@ function requestOf(definition: Definition, data: unknown): Buffer {
 
 function fieldsOf({ requestType }: Definition): Array<{ readonly name: string; readonly jsonName: string }> {
   const { field = [] } = requestType.type as { field?: ReadonlyArray<{ name: string; jsonName?: string }> };
-  // As proto-loader names them: camelCase, with digits as they are.
-  const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   return field.map(({ name, jsonName }) => ({ name, jsonName: jsonName || camelCase(name) }));
+}
+
+/** As proto-loader names fields: digits stay where they are. */
+function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

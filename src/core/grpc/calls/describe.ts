@@ -30,11 +30,12 @@ export async function definitionsByReflection(
   timeoutMs: number,
 ): Promise<PackageDefinition> {
   const { service } = parseMethodName(method);
-  // A CommonJS package whose names Node cannot see: they are on the default export.
-  const { default: client } = await import('grpc-js-reflection-client');
+  // A CommonJS package whose names Node itself cannot see, though other loaders can.
+  const loaded = await import('grpc-js-reflection-client');
+  const { GrpcReflection } = loaded.default ?? loaded;
   let failure: unknown;
   for (const version of ['v1', 'v1alpha']) {
-    const reflection = new client.GrpcReflection(target, credentials.createInsecure(), options, version);
+    const reflection = new GrpcReflection(target, credentials.createInsecure(), options, version);
     try {
       const deadline = Date.now() + timeoutMs;
       const descriptor = await reflection.getDescriptorBySymbol(service, undefined, { deadline });
@@ -46,7 +47,7 @@ export async function definitionsByReflection(
       (reflection as unknown as { client?: { close?(): void } }).client?.close?.();
     }
   }
-  if (codeOf(failure) === status.NOT_FOUND) {
+  if (codeOf(failure) === status.NOT_FOUND || /not found/i.test(messageOf(failure))) {
     throw new LbctlError('NOT_FOUND', `The server knows no service ${service}: ${messageOf(failure)}`);
   }
   const isMissing = codeOf(failure) === status.UNIMPLEMENTED;
