@@ -12,6 +12,7 @@ export type CircuitState = 'closed' | 'open' | 'half-open';
 
 const defaultFailures = 3;
 const defaultOpenMs = 10_000;
+const cancelled = 1;
 const resourceExhausted = 8;
 const firstBackOffMs = 1000;
 const longestBackOffMs = 30_000;
@@ -24,7 +25,7 @@ export interface CircuitCall {
 /**
  * The circuit of one instance. Failures in a row open it; after a while one call may probe; its success closes the circuit,
  * its failure opens it again. Beside that, a server that says it has no room (RESOURCE_EXHAUSTED) is left alone for as long
- * as it asks, or for 1 s, doubling up to 30 s until it has answered.
+ * as it asks, or for 1 s, doubling until it has answered; in both cases for 30 s at most.
  *
  * Time is told by the caller, monotonic milliseconds.
  */
@@ -53,16 +54,34 @@ export class Circuit {
     return nowMs < this.#openUntilMs ? 'open' : 'half-open';
   }
 
-  /** Whether it was closed all along and nothing keeps calls away: then nobody needs to look at it. */
+  get isClosed(): boolean {
+    return this.#openUntilMs === null;
+  }
+
+  /** It is closed and remembers nothing bad: a success has nothing to tell it. */
+  get isCalm(): boolean {
+    return this.#openUntilMs === null && this.#failures === 0 && this.#backOffMs === firstBackOffMs;
+  }
+
+  /** Something keeps calls away, or all but one. */
   isTroubled(nowMs: number): boolean {
-    return this.#openUntilMs !== null || nowMs < this.#backedOffUntilMs;
+    return this.#openUntilMs !== null || this.isBackedOff(nowMs);
+  }
+
+  /** Failures keep calls away: it is open, or its probe is under way. */
+  isShut(nowMs: number): boolean {
+    const state = this.stateAt(nowMs);
+    return state === 'open' || (state === 'half-open' && this.#isProbed(nowMs));
+  }
+
+  /** The server has said that it has no room. */
+  isBackedOff(nowMs: number): boolean {
+    return nowMs < this.#backedOffUntilMs;
   }
 
   /** Whether a call may go there. */
   admits(nowMs: number): boolean {
-    if (nowMs < this.#backedOffUntilMs) return false;
-    const state = this.stateAt(nowMs);
-    return state === 'closed' || (state === 'half-open' && !this.#isProbed(nowMs));
+    return !this.isShut(nowMs) && !this.isBackedOff(nowMs);
   }
 
   /** It waits for one call to tell how the instance is. */
@@ -82,6 +101,11 @@ export class Circuit {
   }
 
   ended(call: CircuitCall, code: number, pushbackMs: number | undefined, nowMs: number): void {
+    // Who gave up is the caller: that says nothing of the instance, and a probe that ended so has found out nothing.
+    if (code === cancelled) {
+      this.abandoned(call);
+      return;
+    }
     if (code === resourceExhausted) this.#backOff(pushbackMs, nowMs);
     if (call.phase !== this.#phase) return;
     if (isAcceptable(code)) {
@@ -108,7 +132,7 @@ export class Circuit {
 
   #backOff(pushbackMs: number | undefined, nowMs: number): void {
     // Many calls that were in flight together say it once, not many times.
-    if (nowMs < this.#backedOffUntilMs) return;
+    if (this.isBackedOff(nowMs)) return;
     const asked = pushbackMs !== undefined && pushbackMs >= 0 ? pushbackMs : undefined;
     this.#backedOffUntilMs = nowMs + Math.min(asked ?? this.#backOffMs, longestBackOffMs);
     if (asked === undefined) this.#backOffMs = Math.min(this.#backOffMs * 2, longestBackOffMs);

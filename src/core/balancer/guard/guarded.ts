@@ -11,7 +11,7 @@ import {
   type PickOptions,
 } from '../balancer.js';
 import { Circuit, type CircuitCall, type CircuitSettings } from './circuit.js';
-import { localShare } from './zone.js';
+import { ZonePreference } from './zone.js';
 
 export interface GuardSettings {
   /** Null: instances are never left out for how they answer. */
@@ -34,6 +34,7 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
   #circuits = new Map<string, Circuit>();
   /** Those that were not well when last looked at; while it is empty a pick costs next to nothing more. */
   readonly #troubled = new Map<string, Circuit>();
+  readonly #zone: ZonePreference;
   readonly place?: (key: string, nextLimit: number) => KeyPlacement;
 
   constructor(
@@ -42,6 +43,7 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
     private readonly clock: Clock,
     private readonly rng: Rng,
   ) {
+    this.#zone = new ZonePreference(settings.zone);
     if (inner.place) this.place = inner.place.bind(inner);
   }
 
@@ -55,14 +57,15 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
       );
       for (const address of this.#troubled.keys()) if (!this.#circuits.has(address)) this.#troubled.delete(address);
     }
+    this.#zone.update(this.#instances);
     this.inner.update(instances);
   }
 
-  pick(options: PickOptions = {}): Picked<I> {
-    const guarded = this.#troubled.size === 0 && this.settings.zone === '' ? options : this.#steer(options);
-    const picked = this.inner.pick(guarded);
+  pick(options?: PickOptions): Picked<I> {
+    const isPlain = this.#troubled.size === 0 && !this.#zone.hasBorder;
+    const picked = this.inner.pick(isPlain ? options : this.#steer(options));
     const circuit = this.#circuits.get(picked.instance.address);
-    return circuit === undefined ? picked : new GuardedCall(picked, circuit, this.clock, this.#troubled);
+    return circuit === undefined ? picked : new GuardedCall(picked, circuit, this.clock, this.#watch);
   }
 
   inspect(): InstanceView[] {
@@ -74,44 +77,55 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
     }));
   }
 
-  #steer(options: PickOptions): PickOptions {
-    const nowMs = this.clock.monotonic();
-    const { avoid } = options;
-    const isIll = this.#illness(nowMs);
-    if (isIll !== null && this.place === undefined) {
-      // Most policies would not come by for long: the next call that may go there is the probe. Where keys decide, the
-      // next call of a key of its own is, and no other key leaves its instance for it.
-      for (const [address, circuit] of this.#troubled) {
-        if (circuit.wantsProbe(nowMs) && !avoid?.(address)) return only(options, address);
-      }
+  /** Has a circuit looked at from the next pick on; that of an instance which has left says nothing any more. */
+  readonly #watch = (address: string, circuit: Circuit): void => {
+    if (this.#circuits.get(address) === circuit) this.#troubled.set(address, circuit);
+  };
+
+  #steer(options: PickOptions | undefined): PickOptions | undefined {
+    const avoid = options?.avoid;
+    const wishes: Avoid[] = avoid === undefined ? [] : [avoid];
+    const nowMs = this.#troubled.size === 0 ? 0 : this.clock.monotonic();
+    for (const [address, circuit] of this.#troubled) if (!circuit.isTroubled(nowMs)) this.#troubled.delete(address);
+    if (this.#troubled.size > 0 && !this.#isPanic()) {
+      const probed = this.#probeCandidate(avoid, nowMs);
+      if (probed !== undefined) return { ...options, avoid: (address) => address !== probed };
+      wishes.push(
+        (address) => this.#troubled.get(address)?.isShut(nowMs) === true,
+        (address) => this.#troubled.get(address)?.isBackedOff(nowMs) === true,
+      );
     }
-    const isElsewhere = this.#zone(isIll, options.key);
-    const wishes = [avoid, isIll, isElsewhere].filter((wish) => typeof wish === 'function');
+    if (this.#zone.hasBorder) wishes.push(this.#zone.otherSide(this.#isLocalCall(options?.key, nowMs)));
     const combined = this.#strictest(wishes);
     return combined === undefined || combined === avoid ? options : { ...options, avoid: combined };
   }
 
-  /** What ill instances there are to avoid; null in health and in panic. */
-  #illness(nowMs: number): Avoid | null {
+  #isPanic(): boolean {
     let open = 0;
-    for (const [address, circuit] of this.#troubled) {
-      if (!circuit.isTroubled(nowMs)) this.#troubled.delete(address);
-      else if (circuit.stateAt(nowMs) !== 'closed') open++;
-    }
-    if (this.#troubled.size === 0 || open > this.#instances.length * panicAbove) return null;
-    return (address) => this.#troubled.get(address)?.admits(nowMs) === false;
+    for (const circuit of this.#troubled.values()) if (!circuit.isClosed) open++;
+    return open > this.#instances.length * panicAbove;
   }
 
-  /** The instances on the other side of the zone's border, which this call is not for. */
-  #zone(isIll: Avoid | null, key: string | undefined): Avoid | null {
-    const { zone } = this.settings;
-    if (zone === '') return null;
-    const share = localShare(this.#instances, zone, isIll ?? (() => false));
-    // A key stays on its side for as long as the shares do.
-    const draw = key === undefined ? this.rng() : murmur3(key).hi / 2 ** 32;
-    const isLocalCall = draw < share;
-    const local = new Set(this.#instances.filter((instance) => instance.zone === zone).map(({ address }) => address));
-    return (address) => local.has(address) !== isLocalCall;
+  /**
+   * Who gets this call to see how it is. Most policies would not come by for long: the next call that may go there is the
+   * probe. Where keys decide, the next call of a key of its own is, and no other key leaves its instance for it.
+   */
+  #probeCandidate(avoid: Avoid | undefined, nowMs: number): string | undefined {
+    if (this.place !== undefined) return undefined;
+    for (const [address, circuit] of this.#troubled) {
+      if (circuit.wantsProbe(nowMs) && !avoid?.(address)) return address;
+    }
+    return undefined;
+  }
+
+  /** Panic or not: a zone that is ill gives its calls away to one that is well. */
+  #isLocalCall(key: string | undefined, nowMs: number): boolean {
+    if (this.#troubled.size === 0) return true;
+    const share = this.#zone.localShare((address) => this.#troubled.get(address)?.admits(nowMs) !== false);
+    if (share === 0 || share === 1) return share === 1;
+    // A key stays on its side for as long as the shares do. Another hash than the policies', or each side would get keys
+    // from one arc of their rings only.
+    return (key === undefined ? this.rng() : murmur3(`zone:${key}`).hi / 2 ** 32) < share;
   }
 
   /** All of the wishes, or as many of the first as leave somebody. */
@@ -125,10 +139,6 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
   }
 }
 
-function only(options: PickOptions, wanted: string): PickOptions {
-  return { ...options, avoid: (address) => address !== wanted };
-}
-
 class GuardedCall<I extends Candidate> implements Picked<I>, CircuitCall {
   readonly instance: I;
   readonly phase: number;
@@ -138,19 +148,17 @@ class GuardedCall<I extends Candidate> implements Picked<I>, CircuitCall {
     private readonly picked: Picked<I>,
     private readonly circuit: Circuit,
     private readonly clock: Clock,
-    private readonly troubled: Map<string, Circuit>,
+    private readonly watch: (address: string, circuit: Circuit) => void,
   ) {
     this.instance = picked.instance;
     this.phase = circuit.phase;
-    if (troubled.size > 0) circuit.started(this, clock.monotonic());
+    if (!circuit.isClosed) circuit.started(this, clock.monotonic());
   }
 
   done(outcome: CallOutcome): void {
     if (this.#isOpen) {
       this.#isOpen = false;
-      const nowMs = this.clock.monotonic();
-      this.circuit.ended(this, outcome.code, outcome.pushbackMs, nowMs);
-      if (outcome.code !== 0 && this.circuit.isTroubled(nowMs)) this.troubled.set(this.instance.address, this.circuit);
+      if (outcome.code !== 0 || !this.circuit.isCalm) this.#tell(outcome);
     }
     this.picked.done(outcome);
   }
@@ -161,5 +169,11 @@ class GuardedCall<I extends Candidate> implements Picked<I>, CircuitCall {
       this.circuit.abandoned(this);
     }
     this.picked.abandon();
+  }
+
+  #tell({ code, pushbackMs }: CallOutcome): void {
+    const nowMs = this.clock.monotonic();
+    this.circuit.ended(this, code, pushbackMs, nowMs);
+    if (this.circuit.isTroubled(nowMs)) this.watch(this.instance.address, this.circuit);
   }
 }

@@ -95,4 +95,20 @@ describe('the circuit of one instance', () => {
     full(9000, 3_600_000);
     expect(circuit.admits(9000 + 30_000)).toBe(true);
   });
+
+  it('is calm when a success has nothing to tell it', () => {
+    const circuit = new Circuit();
+    const early = { phase: circuit.phase };
+    expect(circuit.isCalm).toBe(true);
+    failing(1, circuit);
+    expect(circuit.isCalm).toBe(false);
+    failing(2, circuit);
+    circuit.ended({ phase: circuit.phase }, 0, undefined, 10_000);
+    expect(circuit.isCalm).toBe(true);
+    // From before it opened: no failure any more, but still no room.
+    circuit.ended(early, resourceExhausted, undefined, 10_000);
+    expect(circuit.isCalm).toBe(false);
+    circuit.ended({ phase: circuit.phase }, 0, undefined, 11_000);
+    expect(circuit.isCalm).toBe(true);
+  });
 });

@@ -1,13 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Balancer, Candidate } from '../../../../src/core/balancer/balancer.js';
+import type { Balancer, Candidate, PickOptions } from '../../../../src/core/balancer/balancer.js';
 import { type BalancerConfig, createConfigured } from '../../../../src/core/balancer/config.js';
+import { Guarded } from '../../../../src/core/balancer/guard/guarded.js';
 import { policyNames } from '../../../../src/core/balancer/policies.js';
+import { RoundRobin } from '../../../../src/core/balancer/round-robin.js';
 import { ManualClock } from '../../../support/manual-clock.js';
 import { seededRng } from '../../../support/random.js';
 
 const names = ['A', 'B', 'C', 'D', 'E'];
 const five = names.map((address) => ({ address }));
+const cancelled = 1;
+const resourceExhausted = 8;
 const internal = 13;
 
 function setUp(config: BalancerConfig | string, set: readonly Candidate[] = five) {
@@ -69,7 +73,7 @@ describe('health', () => {
   it('never picks an open instance while half of all are well, and lets one probe at a time, whatever happens', () => {
     const step = fc.record({
       afterMs: fc.constantFrom(0, 10, 3_000),
-      code: fc.constantFrom(0, 0, 5, internal, 14),
+      code: fc.constantFrom(0, 0, 5, resourceExhausted, internal, 14),
       late: fc.boolean(),
     });
     fc.assert(
@@ -157,6 +161,50 @@ describe('health', () => {
     expect(call({}, (address) => tried.has(address))).toBe('A');
   });
 
+  it('a call does not go back to probe where it has been', async () => {
+    const { clock, call, calls } = setUp('round_robin');
+    calls(15, { A: internal });
+    await clock.advance(10_000);
+    expect(call({}, (address) => address === 'A')).not.toBe('A');
+    expect(call()).toBe('A');
+  });
+
+  it('counts failures in a row, and backs off anew after an answer', async () => {
+    const { clock, calls, circuits } = setUp('round_robin', [{ address: 'A' }, { address: 'B' }]);
+    for (const code of [internal, internal, 0, internal, internal, 0]) calls(2, { A: code });
+    expect(circuits().A).toBe('closed');
+    calls(2, { A: resourceExhausted });
+    await clock.advance(1000);
+    calls(2);
+    calls(2, { A: resourceExhausted });
+    await clock.advance(1000);
+    expect(calls(2)).toEqual({ A: 1, B: 1 });
+  });
+
+  it('hands the options of a call on as they are while all are well', async () => {
+    const seen: Array<PickOptions | undefined> = [];
+    const clock = new ManualClock();
+    class Watched extends RoundRobin<Candidate> {
+      override pick(options?: PickOptions) {
+        seen.push(options);
+        return super.pick(options);
+      }
+    }
+    const balancer = new Guarded(new Watched(), { health: {}, zone: '' }, clock, seededRng(5));
+    balancer.update(five);
+    const options = { key: 'k' };
+    const last = () => {
+      balancer.pick(options).done({ code: 0 });
+      return seen.at(-1);
+    };
+    expect(last()).toBe(options);
+    balancer.pick().done({ code: resourceExhausted });
+    expect(seen.at(-1)).toBeUndefined();
+    expect(last()?.avoid).toBeTypeOf('function');
+    await clock.advance(1000);
+    expect(last()).toBe(options);
+  });
+
   it('keeps circuits over updates, and forgets them with their instance', () => {
     const { balancer, calls, circuits } = setUp('round_robin');
     calls(15, { A: internal });
@@ -166,6 +214,59 @@ describe('health', () => {
     balancer.update(five);
     expect(circuits().A).toBe('closed');
   });
+
+  it('a failure that arrives after its instance has left, or left and come back, ejects nobody', async () => {
+    const { clock, balancer, calls, circuits } = setUp('round_robin');
+    calls(10, { A: internal });
+    const [late, later] = Array.from({ length: 10 }, () => balancer.pick()).filter(
+      ({ instance }) => instance.address === 'A',
+    );
+    balancer.update(five.slice(1));
+    late?.done({ code: internal });
+    await clock.advance(10_000);
+    calls(12, { B: internal });
+    expect(circuits().B).toBe('open');
+    expect(calls(30).B).toBeUndefined();
+    balancer.update(five);
+    later?.done({ code: internal });
+    expect(calls(40).A).toBe(10);
+  });
+
+  it('goes to one that has no room right now rather than to one that fails', () => {
+    const { calls } = setUp('round_robin', [{ address: 'A' }, { address: 'B' }]);
+    calls(6, { A: internal });
+    calls(1, { B: resourceExhausted });
+    expect(calls(10)).toEqual({ B: 10 });
+  });
+
+  it('is not closed by a call that its caller gave up', async () => {
+    const { clock, calls, circuits } = setUp('round_robin');
+    calls(15, { A: internal });
+    await clock.advance(10_000);
+    expect(calls(1, { A: cancelled })).toEqual({ A: 1 });
+    expect(circuits().A).toBe('half-open');
+    expect(calls(1)).toEqual({ A: 1 });
+    expect(circuits().A).toBe('closed');
+  });
+
+  it.each(['hash', 'weighted_hash', 'consistent_hash', 'maglev', 'rendezvous', 'bounded_load'])(
+    '%s: no key leaves its instance to probe another',
+    async (policy) => {
+      const { clock, balancer, calls, circuits } = setUp(policy);
+      const keys = Array.from({ length: 300 }, (_, i) => `user:${i}`);
+      const owner = (key: string) => balancer.place?.(key, 0).address;
+      calls(100, { A: internal });
+      await clock.advance(10_000);
+      expect(circuits().A).toBe('half-open');
+      for (const key of keys.filter((each) => owner(each) !== 'A')) {
+        const picked = balancer.pick({ key });
+        picked.abandon();
+        expect([key, picked.instance.address]).toEqual([key, owner(key)]);
+      }
+      const own = keys.find((key) => owner(key) === 'A') ?? '';
+      expect(balancer.pick({ key: own }).instance.address).toBe('A');
+    },
+  );
 
   it('is off when told so', () => {
     const { calls, balancer } = setUp({ policy: 'round_robin', health: false });
@@ -226,6 +327,9 @@ describe('zones', () => {
     [10, 10, 5, 0.7],
     [4, 12, 3, 0.35],
     [4, 12, 4, 0],
+    // More than half of all are ill, and still the zone that is well gets the calls.
+    [10, 5, 10, 0],
+    [8, 2, 6, 0.35],
     [0, 5, 0, 0],
     [5, 0, 2, 1],
   ])('%i local and %i others, %i local ones ill: %f of the calls stay', (local, remote, ill, share) => {
@@ -235,7 +339,34 @@ describe('zones', () => {
     const counts = calls(4000, codes);
     // Three standard deviations of 4,000 draws.
     expect(Math.abs(localPart(counts) - share)).toBeLessThanOrEqual(0.024);
-    for (const address of Object.keys(codes)) expect(counts[address] ?? 0).toBe(0);
+    const isPanic = ill * 2 > local + remote;
+    // Which of them are asked no longer depends on health in a panic.
+    if (!isPanic) for (const address of Object.keys(codes)) expect(counts[address] ?? 0).toBe(0);
+  });
+
+  it('stay at home when nobody elsewhere is well either', () => {
+    const { calls } = setUp({ policy: 'round_robin', zone: 'a' }, fleet(4, 4));
+    const codes = Object.fromEntries(fleet(0, 4).map(({ address }) => [address, internal]));
+    const home = Object.fromEntries(fleet(4, 0).map(({ address }) => [address, internal]));
+    calls(3000, { ...codes, ...home });
+    expect(localPart(calls(100, { ...codes, ...home }))).toBe(1);
+  });
+
+  it('share the keys of a zone evenly where few of them go', () => {
+    const { calls } = setUp({ policy: 'consistent_hash', zone: 'a' }, fleet(10, 10));
+    const codes = Object.fromEntries(Array.from({ length: 3 }, (_, i) => [`local${i}`, internal]));
+    calls(3000, codes);
+    const counts = calls(20_000, codes);
+    // 2 % of the calls leave: 40 for each of the others, were all alike.
+    for (const { address } of fleet(0, 10)) expect(counts[address] ?? 0).toBeGreaterThan(12);
+  });
+
+  it.each([undefined, ''])('zone %j: no preference', (zone) => {
+    const { calls } = setUp({ policy: 'round_robin', ...(zone !== undefined && { zone }) }, [
+      { address: 'A', zone: '' },
+      { address: 'B', zone: 'b' },
+    ]);
+    expect(calls(10)).toEqual({ A: 5, B: 5 });
   });
 
   it('keys stay on their side of the border', () => {
