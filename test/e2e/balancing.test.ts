@@ -145,7 +145,7 @@ describe('failures', () => {
     stop.abort();
     await over;
     expect(again.address).toBe(address);
-    expect(statistics.errors).toBe(0);
+    expect(statistics.errors, `${statistics.lastFailure} ${JSON.stringify(statistics.figures(0).outcomes)}`).toBe(0);
     expect(statistics.calls).toBeGreaterThan(1000);
   });
 

@@ -17,6 +17,7 @@ export interface CallerOptions {
 export class Caller {
   readonly #client: Client;
   readonly #open = new Set<ClientUnaryCall>();
+  #isClosed = false;
 
   /** @throws USAGE for a target that cannot be read, or metadata that cannot be sent. */
   constructor(private readonly settings: CallerOptions) {
@@ -29,8 +30,9 @@ export class Caller {
     return new Promise((resolve) => this.#client.waitForReady(Date.now() + ms, (error) => resolve(!error)));
   }
 
-  /** Never rejects. `more` is metadata of this call alone. */
+  /** Never rejects; after `close()` CANCELLED. `more` is metadata of this call alone. */
   call(more: readonly (readonly [name: string, value: string])[] = []): Promise<CallOutcomeNamed> {
+    if (this.#isClosed) return Promise.resolve({ outcome: 'CANCELLED', isError: true, details: 'The client is closed' });
     const { method, metadata, timeoutMs } = this.settings;
     const headers = new Metadata();
     for (const [name, value] of [...metadata, ...more]) headers.add(name, value);
@@ -59,6 +61,7 @@ export class Caller {
 
   /** Ends the calls in flight, which then resolve as CANCELLED. Idempotent. */
   close(): void {
+    this.#isClosed = true;
     for (const call of this.#open) call.cancel();
     this.#client.close();
   }
