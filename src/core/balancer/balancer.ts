@@ -2,6 +2,7 @@ import { LbctlError } from '../model/errors.js';
 
 /** What a policy needs to know of an instance. `Instance` of the model is one. */
 export interface Candidate {
+  /** `host:port` for real ones; any text tells instances apart. */
   readonly address: string;
   /** Absent, 0 or less counts as 1. */
   readonly weight?: number;
@@ -18,6 +19,7 @@ export interface CallOutcome {
 }
 
 export interface Picked<I extends Candidate> {
+  /** Who gets the call: the object of the last update. */
   readonly instance: I;
   /** To be called once, when the call has ended; more calls, or after the instance has left, do no harm. */
   done(outcome: CallOutcome): void;
@@ -37,7 +39,9 @@ export interface PickOptions {
 
 /** What a policy knows of one instance at this moment. What it does not keep is null. */
 export interface InstanceView {
+  /** Of the instance. */
   readonly address: string;
+  /** Calls picked and not yet done. */
   readonly inFlight: number | null;
   /** Moving average of the latency. */
   readonly latencyMs: number | null;
@@ -45,14 +49,19 @@ export interface InstanceView {
   readonly success: number | null;
   /** The number that is compared when instances are compared; lower is better. */
   readonly load: number | null;
+  /** Whether calls go there, by how the last ones went; absent or null without health checking. */
+  readonly circuit?: 'closed' | 'open' | 'half-open' | null;
 }
 
 /** Where a key lands and why. Hashes and points are hex. */
 export interface KeyPlacement {
+  /** Whose key it is. */
   readonly address: string;
+  /** Of the key. */
   readonly hash: string;
   /** Null for policies without a ring. */
   readonly point: string | null;
+  /** Which of the owner's virtual nodes is at the point, from 0; null for policies without a ring. */
   readonly virtualNode: number | null;
   /** Who owns the key when the owner has left, who when that one has left too…; empty without a ring. */
   readonly next: readonly string[];
@@ -99,6 +108,17 @@ export function distinct<I extends Candidate>(instances: readonly I[]): I[] {
   const byAddress = new Map<string, I>();
   for (const instance of instances) if (!byAddress.has(instance.address)) byAddress.set(instance.address, instance);
   return [...byAddress.values()];
+}
+
+/** The instances that are not to be avoided; all of them when none is left. */
+export function instancesLeft<I extends Candidate>(
+  instances: readonly I[],
+  options: PickOptions | undefined,
+): readonly I[] {
+  const avoid = options?.avoid;
+  if (avoid === undefined) return instances;
+  const left = instances.filter(({ address }) => !avoid(address));
+  return left.length === 0 ? instances : left;
 }
 
 /** The same, by address: clients that got the set in different orders must agree on a key's owner. */

@@ -1,4 +1,12 @@
-import { type Balancer, type Candidate, distinct, type Picked, picked } from './balancer.js';
+import {
+  type Balancer,
+  type Candidate,
+  distinct,
+  instancesLeft,
+  type Picked,
+  type PickOptions,
+  picked,
+} from './balancer.js';
 
 /** One after the other, starting with the first: counter mod n. The counter goes on over updates. */
 export class RoundRobin<I extends Candidate> implements Balancer<I> {
@@ -9,8 +17,9 @@ export class RoundRobin<I extends Candidate> implements Balancer<I> {
     this.#instances = distinct(instances);
   }
 
-  pick(): Picked<I> {
-    const result = picked(this.#instances[this.#counter % this.#instances.length]);
+  pick(options?: PickOptions): Picked<I> {
+    const instances = instancesLeft(this.#instances, options);
+    const result = picked(instances[this.#counter % instances.length]);
     this.#counter++;
     return result;
   }

@@ -1,5 +1,6 @@
 import { type ChannelOptions, experimental } from '@grpc/grpc-js';
 import type { EtcdSettings } from '../etcd/port.js';
+import type { KubernetesSettings } from '../k8s/settings.js';
 
 /** What resolvers take from the client's options. */
 export interface ResolverSettings {
@@ -7,6 +8,8 @@ export interface ResolverSettings {
   readonly etcd?: Omit<EtcdSettings, 'endpoints'>;
   /** Prefix of lbctl's own records; its default when absent. */
   readonly overlayPrefix?: string;
+  /** For targets `k8s://…`. */
+  readonly kubernetes?: KubernetesSettings;
 }
 
 // Keys with this prefix are no part of a subchannel's identity: channels that differ in them share connections.

@@ -9,7 +9,7 @@ const ab = [{ address: 'a:1' }, { address: 'b:1' }];
 function managed(balancer: Balancer = createBalancer('least_active'), instances: readonly Candidate[] = ab) {
   const clock = new ManualClock();
   const attempts: Attempt[] = [];
-  const subject = new ManagedBalancer(balancer, (attempt) => attempts.push(attempt), clock);
+  const subject = new ManagedBalancer(balancer, { onAttempt: (attempt) => attempts.push(attempt) }, clock);
   subject.update(instances);
   const inFlight = (): number[] => subject.inspect().map((row) => row.inFlight);
   const ownInFlight = (): unknown[] => balancer.inspect?.().map((view) => view.inFlight) ?? [];
@@ -98,7 +98,7 @@ describe('a reservation', () => {
       update: () => {},
       pick: () => ({ instance: { address: 'a:1' }, done: angry, abandon: angry }),
     };
-    const subject = new ManagedBalancer(faulty, angry, new ManualClock());
+    const subject = new ManagedBalancer(faulty, { onAttempt: angry }, new ManualClock());
     subject.update(ab);
     const reservation = subject.reserve();
     expect(() => {

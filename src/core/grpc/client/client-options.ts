@@ -1,6 +1,7 @@
 import type { ChannelOptions } from '@grpc/grpc-js';
 import { type ResolverSettings, withResolverSettings } from '../channel-options.js';
 import { ClientState, withClientState } from '../policies/client-state.js';
+import { registerResolvers } from '../resolvers/register.js';
 import { type ServiceConfigSettings, serviceConfig } from './service-config.js';
 
 export interface ClientSettings extends ServiceConfigSettings, ResolverSettings {
@@ -12,11 +13,12 @@ export interface ClientSettings extends ServiceConfigSettings, ResolverSettings 
  * The channel options of a grpc-js client that balances with lbctl. Options of one's own go beside them:
  * `new GreeterClient(target, creds, { ...clientOptions({ policy: 'p2c_ewma' }), 'grpc.max_send_message_length': -1 })`.
  *
- * Also registers lbctl's policies with grpc-js.
+ * Also registers lbctl's policies and resolvers with grpc-js.
  * @throws USAGE for an unknown policy, or a service config that cannot be used.
  */
 export function clientOptions(settings: ClientSettings): ChannelOptions {
-  const { state = new ClientState(), etcd, overlayPrefix, ...config } = settings;
+  registerResolvers();
+  const { state = new ClientState(), etcd, overlayPrefix, kubernetes, ...config } = settings;
   return {
     'grpc.service_config': serviceConfig(config),
     // A TXT record of a `dns:` target would replace the service config.
@@ -26,6 +28,7 @@ export function clientOptions(settings: ClientSettings): ChannelOptions {
     ...withResolverSettings({
       ...(etcd !== undefined && { etcd }),
       ...(overlayPrefix !== undefined && { overlayPrefix }),
+      ...(kubernetes !== undefined && { kubernetes }),
     }),
     ...withClientState(state),
   };

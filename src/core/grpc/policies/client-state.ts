@@ -1,11 +1,6 @@
 import { type ChannelOptions, experimental } from '@grpc/grpc-js';
-import { type Attempt, type InstanceStatistics, ManagedBalancer } from './managed-balancer.js';
+import { type ClientStateOptions, type InstanceStatistics, ManagedBalancer } from './managed-balancer.js';
 import type { PolicyConfig } from './policy-config.js';
-
-export interface ClientStateOptions {
-  /** Called once for each attempt that reached an instance, failed and retried ones too. What it throws is ignored. */
-  readonly onAttempt?: (attempt: Attempt) => void;
-}
 
 /**
  * What outlives grpc-js's load balancers: the balancers, with what they learnt. grpc-js destroys its load balancer when
@@ -14,11 +9,11 @@ export interface ClientStateOptions {
  * Channels may share one: each has a balancer of its own at any time.
  */
 export class ClientState {
-  readonly #onAttempt: ((attempt: Attempt) => void) | undefined;
+  readonly #options: ClientStateOptions;
   readonly #balancers: Array<{ readonly balancer: ManagedBalancer; readonly configId: string; inUse: boolean }> = [];
 
   constructor(options: ClientStateOptions = {}) {
-    this.#onAttempt = options.onAttempt;
+    this.#options = options;
   }
 
   /** A balancer for a channel: the free one that knows most of these addresses, else a new one. */
@@ -28,7 +23,7 @@ export class ClientState {
     let best = free[0];
     for (const entry of free) if (best !== undefined && known(entry.balancer) > known(best.balancer)) best = entry;
     if (best === undefined) {
-      const balancer = new ManagedBalancer(config.createBalancer(), this.#onAttempt);
+      const balancer = new ManagedBalancer(config.createBalancer(), this.#options);
       best = { balancer, configId: config.id, inUse: true };
       this.#balancers.push(best);
     }

@@ -15,6 +15,14 @@ export interface Attempt {
   readonly latencyMs: number;
 }
 
+/** What a program wants to see of its calls, and say about them. */
+export interface ClientStateOptions {
+  /** Called once for each attempt that reached an instance, failed and retried ones too. What it throws is ignored. */
+  readonly onAttempt?: (attempt: Attempt) => void;
+  /** gRPC status codes that are good answers to this client: policies learn OK from them. */
+  readonly answers?: readonly number[];
+}
+
 /** What is known of one instance: the counters of this client, and what the policy keeps (null: it does not). */
 export interface InstanceStatistics extends InstanceView {
   /** Attempts that chose this instance since it came. */
@@ -54,6 +62,7 @@ export class ManagedBalancer {
   readonly #balancer: Balancer;
   readonly #clock: Clock;
   readonly #onAttempt: ((attempt: Attempt) => void) | undefined;
+  readonly #answers: readonly number[];
   readonly #budget: UpdateBudget;
   #counters = new Map<string, Counters>();
   #pending: readonly Candidate[] | undefined;
@@ -62,10 +71,11 @@ export class ManagedBalancer {
   #old = new Set<Held>();
   #sweeping = false;
 
-  constructor(balancer: Balancer, onAttempt?: (attempt: Attempt) => void, clock: Clock = systemClock) {
+  constructor(balancer: Balancer, { onAttempt, answers = [] }: ClientStateOptions = {}, clock: Clock = systemClock) {
     this.#balancer = balancer;
     this.keyed = balancer.place !== undefined;
     this.#onAttempt = onAttempt;
+    this.#answers = answers;
     this.#clock = clock;
     this.#budget = new UpdateBudget(clock);
   }
@@ -115,8 +125,8 @@ export class ManagedBalancer {
   inspect(): readonly InstanceStatistics[] {
     const views = new Map(this.#balancer.inspect?.().map((view) => [view.address, view]));
     return [...this.#counters].map(([address, counters]) => {
-      const { latencyMs = null, success = null, load = null } = views.get(address) ?? {};
-      return { address, ...counters, latencyMs, success, load };
+      const { latencyMs = null, success = null, load = null, circuit = null } = views.get(address) ?? {};
+      return { address, ...counters, latencyMs, success, load, circuit };
     });
   }
 
@@ -139,6 +149,11 @@ export class ManagedBalancer {
 
   now(): number {
     return this.#onAttempt === undefined ? 0 : this.#clock.monotonic();
+  }
+
+  /** What a policy is to learn from an outcome. */
+  learnt(outcome: CallOutcome): CallOutcome {
+    return this.#answers.includes(outcome.code) ? { code: ok } : outcome;
   }
 
   tell(address: string, code: number, startedAt: number): void {
@@ -206,7 +221,7 @@ class Held implements Reservation {
     if (!this.#leave()) return;
     const failed = outcome.code !== ok && outcome.code !== cancelled;
     if (failed && this.#counters !== undefined) this.#counters.failures++;
-    this.#report((picked) => picked.done(outcome));
+    this.#report((picked) => picked.done(this.#owner.learnt(outcome)));
     this.#owner.tell(this.address, outcome.code, this.#startedAt);
   }
 

@@ -1,6 +1,7 @@
 import type { experimental } from '@grpc/grpc-js';
 import type { Balancer } from '../../balancer/balancer.js';
-import { createBalancer, policyNamed } from '../../balancer/policies.js';
+import { createConfigured } from '../../balancer/config.js';
+import { policyNamed } from '../../balancer/policies.js';
 import { LbctlError } from '../../model/errors.js';
 
 /** Where policies that hash keys find the key of a call. */
@@ -23,7 +24,7 @@ export const defaultHashKeyHeaders: readonly string[] = ['x-lb-hash-key', 'x-use
 
 /** The one place where settings become a balancer. @throws USAGE for settings that it cannot be built from. */
 function build({ policy, ...options }: { readonly policy: string }): Balancer {
-  return createBalancer(policy, options);
+  return createConfigured({ ...options, policy });
 }
 
 /** Settings of a policy that were checked, as grpc-js hands them to the load balancer. */
