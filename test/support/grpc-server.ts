@@ -30,14 +30,14 @@ export interface EchoServer {
 }
 
 /** A real gRPC server on loopback with one method; it answers with the bytes that it got, unless `handler` does else. */
-export async function startEchoServer(handler?: EchoHandler, port = 0): Promise<EchoServer> {
+export async function startEchoServer(handler?: EchoHandler, port = 0, host = '127.0.0.1'): Promise<EchoServer> {
   const server = new Server();
   const service: ServiceDefinition = { Echo: echo };
   const answer: EchoHandler = handler ?? ((call, callback) => callback(null, call.request));
   const implementation: UntypedServiceImplementation = { Echo: answer };
   server.addService(service, implementation);
   const bound = await new Promise<number>((resolve, reject) => {
-    server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
+    server.bindAsync(`${host}:${port}`, ServerCredentials.createInsecure(), (error, actual) =>
       error === null ? resolve(actual) : reject(error),
     );
   });

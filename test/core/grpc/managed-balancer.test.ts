@@ -109,3 +109,49 @@ describe('a reservation', () => {
     expect(subject.inspect().map((row) => row.inFlight)).toEqual([0, 0]);
   });
 });
+
+describe('lists that come faster than a policy can digest them', () => {
+  function slowPolicy() {
+    const seen: string[] = [];
+    let now = 0;
+    const balancer: Balancer = {
+      update: (instances) => {
+        now += 20;
+        seen.push(instances.map(({ address }) => address).join());
+      },
+      pick: () => ({ instance: { address: 'a:1' }, done: () => {}, abandon: () => {} }),
+    };
+    const subject = new ManagedBalancer(balancer, undefined, {
+      now: () => now,
+      monotonic: () => now,
+      timer: () => ({ cancel: () => {} }),
+    });
+    const wait = (ms: number): void => {
+      now += ms;
+    };
+    return { subject, seen, wait };
+  }
+  const only = (...names: string[]): Candidate[] => names.map((address) => ({ address }));
+
+  it('are left out but for the last, within a tenth of the time', () => {
+    const { subject, seen, wait } = slowPolicy();
+    for (let i = 0; i < 1000; i++) {
+      subject.update(only('a', `b${i}`));
+      wait(1);
+    }
+    wait(1000);
+    expect(subject.stale).toBe(false);
+    expect(seen.at(-1)).toBe('a,b999');
+    expect(seen.length * 20).toBeLessThan(50 + 0.1 * 2000 + 40);
+  });
+
+  it('are not left out when nothing that the policy knows is left, or when it is asked to catch up', () => {
+    const { subject, seen } = slowPolicy();
+    for (const name of ['a', 'b', 'c', 'd', 'e']) subject.update(only(name));
+    expect(seen).toEqual(['a', 'b', 'c', 'd', 'e']);
+    subject.update(only('e', 'f'));
+    expect([subject.stale, seen.at(-1)]).toEqual([true, 'e']);
+    expect([subject.catchUp(), subject.stale, seen.at(-1)]).toEqual([true, false, 'e,f']);
+    expect(subject.catchUp()).toBe(false);
+  });
+});

@@ -18,7 +18,7 @@ export interface ClientSettings extends ServiceConfigSettings, ResolverSettings 
  */
 export function clientOptions(settings: ClientSettings): ChannelOptions {
   registerResolvers();
-  const { state = new ClientState(), etcd, overlayPrefix, ...config } = settings;
+  const { state = new ClientState(), etcd, overlayPrefix, kubernetes, ...config } = settings;
   return {
     'grpc.service_config': serviceConfig(config),
     // A TXT record of a `dns:` target would replace the service config.
@@ -28,6 +28,7 @@ export function clientOptions(settings: ClientSettings): ChannelOptions {
     ...withResolverSettings({
       ...(etcd !== undefined && { etcd }),
       ...(overlayPrefix !== undefined && { overlayPrefix }),
+      ...(kubernetes !== undefined && { kubernetes }),
     }),
     ...withClientState(state),
   };

@@ -110,27 +110,28 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
       child.active = false;
       child.leaf.destroy();
     }
+    const order: Candidate[] = [];
     for (const [address, endpoint] of list) {
       const child = this.#children.get(address);
       if (child === undefined) {
         changed = true;
-        this.#connect(endpoint, resolutionNote);
+        order.push(this.#connect(endpoint, resolutionNote));
         continue;
       }
       child.candidate = candidateOf(endpoint, child.candidate);
+      order.push(child.candidate);
       if (!sameAddresses(child.endpoint, endpoint)) {
         changed = true;
         child.leaf.updateEndpoint(endpoint, this.#options);
       }
       child.endpoint = endpoint;
     }
-    const order = [...list.keys()].flatMap((address) => this.#children.get(address)?.candidate ?? []);
     if (changed || order.some((candidate, i) => candidate !== this.#order[i])) this.#balancer?.update(order);
     this.#order = order;
     return changed;
   }
 
-  #connect(endpoint: experimental.Endpoint, resolutionNote: string): void {
+  #connect(endpoint: experimental.Endpoint, resolutionNote: string): Candidate {
     const child = new Child(candidateOf(endpoint), endpoint, (self) => {
       const helper = experimental.createChildChannelControlHelper(this.#helper, {
         updateState: (state, _picker, error) => this.#childChanged(self, state, error),
@@ -142,6 +143,7 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
     });
     this.#children.set(child.address, child);
     child.leaf.startConnecting();
+    return child.candidate;
   }
 
   #childChanged(child: Child, state: connectivityState, error: string | null): void {

@@ -1,5 +1,6 @@
 import type { Balancer, CallOutcome, Candidate, InstanceView, Picked, PickOptions } from '../../balancer/balancer.js';
 import { type Clock, systemClock } from '../../model/clock.js';
+import { UpdateBudget } from './update-budget.js';
 
 /** gRPC status codes. */
 const ok = 0;
@@ -62,7 +63,9 @@ export class ManagedBalancer {
   readonly #clock: Clock;
   readonly #onAttempt: ((attempt: Attempt) => void) | undefined;
   readonly #answers: readonly number[];
+  readonly #budget: UpdateBudget;
   #counters = new Map<string, Counters>();
+  #pending: readonly Candidate[] | undefined;
   // Two generations instead of a time in each: one shared timer, and most are gone within the tick of their pick.
   #young = new Set<Held>();
   #old = new Set<Held>();
@@ -74,14 +77,36 @@ export class ManagedBalancer {
     this.#onAttempt = onAttempt;
     this.#answers = answers;
     this.#clock = clock;
+    this.#budget = new UpdateBudget(clock);
   }
 
+  /** The policy gets the list at once, or, when lists come faster than it can digest, later: see `stale`. */
   update(candidates: readonly Candidate[]): void {
     const before = this.#counters;
     this.#counters = new Map(
       candidates.map(({ address }) => [address, before.get(address) ?? { picks: 0, inFlight: 0, failures: 0 }]),
     );
-    this.#balancer.update(candidates);
+    this.#pending = candidates;
+    if (!candidates.some(({ address }) => before.has(address)) || this.#budget.allows()) this.#digest();
+  }
+
+  /** The policy has not seen the last list yet: picks have to avoid the instances that it does not know to have left. */
+  get stale(): boolean {
+    if (this.#pending !== undefined && this.#budget.allows()) this.#digest();
+    return this.#pending !== undefined;
+  }
+
+  /** Gives the policy the last list whatever it costs. @returns whether that was new to it. */
+  catchUp(): boolean {
+    const behind = this.#pending !== undefined;
+    this.#digest();
+    return behind;
+  }
+
+  #digest(): void {
+    const candidates = this.#pending;
+    this.#pending = undefined;
+    if (candidates !== undefined) this.#budget.charge(() => this.#balancer.update(candidates));
   }
 
   has(address: string): boolean {
@@ -100,8 +125,8 @@ export class ManagedBalancer {
   inspect(): readonly InstanceStatistics[] {
     const views = new Map(this.#balancer.inspect?.().map((view) => [view.address, view]));
     return [...this.#counters].map(([address, counters]) => {
-      const { latencyMs = null, success = null, load = null } = views.get(address) ?? {};
-      return { address, ...counters, latencyMs, success, load };
+      const { latencyMs = null, success = null, load = null, circuit = null } = views.get(address) ?? {};
+      return { address, ...counters, latencyMs, success, load, circuit };
     });
   }
 

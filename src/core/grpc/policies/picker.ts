@@ -65,6 +65,7 @@ export class BalancerPicker implements experimental.Picker {
     const connection = this.#connections.get(address);
     if (connection?.state !== connectivityState.READY) {
       reservation.abandon();
+      if (connection === undefined && this.#balancer.catchUp()) return this.#pick(args);
       const failed = connection === undefined || connection.state === connectivityState.TRANSIENT_FAILURE;
       // The owner of a key that is about to be connected is waited for: another one is not where the key's state is.
       return failed ? failure(status.UNAVAILABLE, `No connection to ${address}`) : queue;
@@ -96,7 +97,7 @@ export class BalancerPicker implements experimental.Picker {
         if (this.#usable(connection) && !tried.includes(address)) return (a) => tried.includes(a) || unusable(a);
       }
     }
-    return this.#allUsable ? undefined : unusable;
+    return this.#allUsable && !this.#balancer.stale ? undefined : unusable;
   }
 
   #hashKey(metadata: Metadata): string | undefined {
