@@ -32,7 +32,8 @@ export class Caller {
 
   /** Never rejects; after `close()` CANCELLED. `more` is metadata of this call alone. */
   call(more: readonly (readonly [name: string, value: string])[] = []): Promise<CallOutcomeNamed> {
-    if (this.#isClosed) return Promise.resolve({ outcome: 'CANCELLED', isError: true, details: 'The client is closed' });
+    if (this.#isClosed)
+      return Promise.resolve({ outcome: 'CANCELLED', isError: true, details: 'The client is closed' });
     const { method, metadata, timeoutMs } = this.settings;
     const headers = new Metadata();
     for (const [name, value] of [...metadata, ...more]) headers.add(name, value);
