@@ -63,7 +63,7 @@ export interface KeyPlacement {
   readonly point: string | null;
   /** Which of the owner's virtual nodes is at the point, from 0; null for policies without a ring. */
   readonly virtualNode: number | null;
-  /** Who owns the key when the owner has left, who when that one has left too…; empty without a ring. */
+  /** Who owns the key when the owner has left, who when that one has left too…; empty for policies without an order. */
   readonly next: readonly string[];
 }
 

@@ -48,17 +48,13 @@ export class BoundedLoad<I extends Candidate> implements Balancer<I> {
   pick(options: PickOptions = {}): Picked<I> {
     const { key, avoid } = options;
     if (key === undefined) throw missingKey('bounded_load');
+    const home = this.#byAddress.get(this.#ring.owner(key) ?? '');
+    if (home === undefined) throw noInstance();
     const nodes = nodesLeft(this.#nodes, avoid);
-    const inFlight = nodes.reduce((sum, node) => sum + node.inFlight, 0);
-    const most = Math.ceil((this.loadFactor * (inFlight + 1)) / nodes.length);
-    const isLeft = (address: string) => nodes === this.#nodes || !avoid?.(address);
-    const address = this.#ring.ownerWhere(key, (candidate) => {
-      const node = this.#byAddress.get(candidate);
-      return node !== undefined && node.inFlight < most && isLeft(candidate);
-    });
-    const node = this.#byAddress.get(address ?? '');
-    if (node === undefined) throw noInstance();
-    return new OpenCall(node, 0, learnNothing);
+    const most = this.#mostInFlight(nodes);
+    const isAvoided = nodes !== this.#nodes && avoid?.(home.instance.address) === true;
+    const node = home.inFlight < most && !isAvoided ? home : this.#nextWithRoom(key, nodes, most);
+    return new OpenCall(node ?? home, 0, learnNothing);
   }
 
   /** Where the key is at home; a pick goes there unless it is full. */
@@ -78,5 +74,16 @@ export class BoundedLoad<I extends Candidate> implements Balancer<I> {
       success: null,
       load: inFlight,
     }));
+  }
+
+  #mostInFlight(nodes: readonly CountedNode<I>[]): number {
+    let inFlight = 0;
+    for (const node of nodes) inFlight += node.inFlight;
+    return Math.ceil((this.loadFactor * (inFlight + 1)) / nodes.length);
+  }
+
+  #nextWithRoom(key: string, nodes: readonly CountedNode<I>[], most: number): CountedNode<I> | undefined {
+    const withRoom = new Set(nodes.filter(({ inFlight }) => inFlight < most).map(({ instance }) => instance.address));
+    return this.#byAddress.get(this.#ring.ownerWhere(key, (address) => withRoom.has(address)) ?? '');
   }
 }

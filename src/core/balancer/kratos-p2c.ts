@@ -19,8 +19,8 @@ const penalty = 100_000;
 const zoneGapNs = 5e6;
 /** A computed weight is used for this long. */
 const weightKeptNs = 5e6;
-/** CANCELLED, DEADLINE_EXCEEDED, UNAVAILABLE. */
-const failures: ReadonlySet<number> = new Set([1, 4, 14]);
+/** DEADLINE_EXCEEDED and UNAVAILABLE: what kratos takes for its 504 and 503. A cancelled call it does not recognise as one. */
+const failures: ReadonlySet<number> = new Set([4, 14]);
 
 interface Node<I extends Candidate> extends CountedNode<I> {
   lagNs: number;
@@ -36,7 +36,7 @@ interface Node<I extends Candidate> extends CountedNode<I> {
 /**
  * What kratos's clients do: two at random, the one with the greater success per load. Here so that a kratos service can be
  * shown as its clients see it.
- * Source: kratos v2.8.3, selector/p2c/selector.go and selector/node/ewma/node.go
+ * Source: kratos v2.8.3, selector/p2c/p2c.go and selector/node/ewma/node.go
  */
 export class KratosP2c<I extends Candidate> implements Balancer<I> {
   #nodes: Node<I>[] = [];

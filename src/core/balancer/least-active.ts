@@ -44,6 +44,8 @@ export class LeastActive<I extends Candidate> implements Balancer<I> {
       if (avoid?.(node.instance.address)) continue;
       best = node;
       at = index;
+      // Nobody can have fewer.
+      if (node.inFlight === 0) break;
     }
     // The turn goes to whoever follows the one that was taken.
     if (best !== undefined) this.#turn = (at + 1) % count;

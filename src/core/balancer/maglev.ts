@@ -1,4 +1,6 @@
+import { toHex } from '../hashing/hash64.js';
 import { defaultMaglevSize, isPrime, MaglevTable } from '../hashing/maglev.js';
+import { murmur3 } from '../hashing/murmur3.js';
 import { LbctlError } from '../model/errors.js';
 import {
   type Balancer,
@@ -12,7 +14,10 @@ import {
   picked,
 } from './balancer.js';
 
-/** The owner of the key in a Maglev table. Weights do not count. */
+/**
+ * The owner of the key in a Maglev table. Weights do not count. A key whose owner is to be avoided goes to the owner of the
+ * slots that follow, which is not always where it would go had that one left: a table for each set that is left costs too much.
+ */
 export class Maglev<I extends Candidate> implements Balancer<I> {
   #instances: ReadonlyMap<string, I> = new Map();
   #table: MaglevTable;
@@ -47,10 +52,9 @@ export class Maglev<I extends Candidate> implements Balancer<I> {
     return picked(this.#instances.get(owner));
   }
 
-  place(key: string, nextLimit: number): KeyPlacement {
-    const [address, ...next] = this.#table.owners(key);
-    if (address === undefined) throw noInstance();
-    const { hash } = this.#table.slotOf(key);
-    return { address, hash, point: null, virtualNode: null, next: next.slice(0, nextLimit) };
+  place(key: string): KeyPlacement {
+    const address = this.#table.owner(key);
+    if (address === null) throw noInstance();
+    return { address, hash: toHex(murmur3(key), 16), point: null, virtualNode: null, next: [] };
   }
 }

@@ -1,4 +1,4 @@
-import { modulo, toHex } from './hash64.js';
+import { modulo } from './hash64.js';
 import { murmur3 } from './murmur3.js';
 
 export const defaultMaglevSize = 65_537;
@@ -21,18 +21,8 @@ export class MaglevTable {
     if (this.#addresses.length > 0) this.#fill(size);
   }
 
-  get isEmpty(): boolean {
-    return this.#addresses.length === 0;
-  }
-
-  /** The slot of `key`, and its hash in hex, 16 digits. */
-  slotOf(key: string): { readonly slot: number; readonly hash: string } {
-    const hash = murmur3(key);
-    return { slot: modulo(hash, this.#slots.length), hash: toHex(hash, 16) };
-  }
-
   owner(key: string): string | null {
-    return this.isEmpty ? null : this.#addressAt(modulo(murmur3(key), this.#slots.length));
+    return this.#addresses.length === 0 ? null : this.#addressAt(modulo(murmur3(key), this.#slots.length));
   }
 
   /** The distinct owners of the slots from that of `key` on: who gets the key when those before are to be avoided. */

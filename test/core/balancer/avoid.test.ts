@@ -38,6 +38,21 @@ describe('avoid', () => {
     );
   });
 
+  it.each(policyNames)('%s picks as ever when there is nobody to avoid, or nobody else', (name) => {
+    fc.assert(
+      fc.property(sets, fc.boolean(), (set, all) => {
+        const avoiding = over(name, set);
+        const plain = over(name, set);
+        for (let i = 0; i < 30; i++) {
+          const [call, other] = [avoiding.pick({ key: `k${i}`, avoid: () => all }), plain.pick({ key: `k${i}` })];
+          expect(call.instance.address).toBe(other.instance.address);
+          if (i % 3 === 0) for (const each of [call, other]) each.done({ code: 0 });
+        }
+      }),
+      { numRuns: 25 },
+    );
+  });
+
   // These have no state that a pick of before could have changed: avoiding is the same as having left.
   it.each(['hash', 'weighted_hash', 'consistent_hash', 'rendezvous'] as const)(
     '%s picks as if they had left',
@@ -80,6 +95,50 @@ describe('avoid', () => {
     expect(picks).toEqual(expected);
     for (let i = 0; i < 400; i++) count();
     expect(picks.C).toBeGreaterThan(100);
+  });
+
+  it('smooth_weighted_round_robin gives each its share again, whatever was avoided for however long before', () => {
+    fc.assert(
+      fc.property(
+        sets,
+        fc.array(fc.tuple(fc.subarray(letters), fc.integer({ min: 1, max: 60 })), { maxLength: 6 }),
+        (set, history) => {
+          const balancer = over('smooth_weighted_round_robin', set);
+          for (const [avoided, picks] of history) {
+            for (let i = 0; i < picks; i++) balancer.pick({ avoid: (address) => avoided.includes(address) });
+          }
+          const total = set.reduce((sum, { weight = 1 }) => sum + weight, 0);
+          const counts = new Map<string, number>();
+          for (let i = 0; i < 20 * total; i++) {
+            const { address } = balancer.pick().instance;
+            counts.set(address, (counts.get(address) ?? 0) + 1);
+          }
+          // What somebody is owed from before is a few picks, not as many as were made without it.
+          for (const { address, weight = 1 } of set) {
+            expect(Math.abs((counts.get(address) ?? 0) - 20 * weight)).toBeLessThanOrEqual(set.length);
+          }
+        },
+      ),
+    );
+  });
+
+  it('round_robin sends the retries of a dead instance to all others alike', () => {
+    const balancer = over('round_robin', [{ address: 'A' }, { address: 'B' }, { address: 'C' }]);
+    const answered = { A: 0, B: 0, C: 0 };
+    for (let i = 0; i < 100; i++) {
+      let { address } = balancer.pick().instance;
+      if (address === 'A') address = balancer.pick({ avoid: (tried) => tried === 'A' }).instance.address;
+      answered[address as 'A']++;
+    }
+    expect(answered).toEqual({ A: 0, B: 50, C: 50 });
+  });
+
+  it('round_robin lets instances that join queue behind, and keeps the turns of those that stay', () => {
+    const balancer = over('round_robin', [{ address: 'A' }, { address: 'B' }, { address: 'C' }]);
+    balancer.pick();
+    balancer.update([{ address: 'D' }, { address: 'A' }, { address: 'C' }]);
+    const picks = Array.from({ length: 4 }, () => balancer.pick().instance.address);
+    expect(picks.join('')).toBe('CADC');
   });
 
   it('pick_first moves to the next one, and stays there', () => {

@@ -4,6 +4,7 @@ import { createBalancer } from '../../../src/core/balancer/policies.js';
 import { rendezvousSubset, shuffleSubset } from '../../../src/core/balancer/subset.js';
 import { LbctlError } from '../../../src/core/model/errors.js';
 import { seededRng } from '../../support/random.js';
+import { naiveHash } from '../hashing/naive.js';
 
 const nodes = (count: number) => Array.from({ length: count }, (_, i) => ({ address: `10.0.0.${i}:8080` }));
 const keys = Array.from({ length: 10_000 }, (_, i) => `user:${i}`);
@@ -24,6 +25,24 @@ const shares = (of: readonly string[]) => {
   return counts;
 };
 
+/** The pseudocode of section 3.4; offset and skip come from the halves of one hash. */
+function naiveMaglev(addresses: readonly string[], size: number): (string | undefined)[] {
+  const permutation = addresses.map((address) => {
+    const hash = naiveHash(address, 'gozero');
+    const offset = Number(hash >> 32n) % size;
+    const skip = (Number(hash & 0xffffffffn) % (size - 1)) + 1;
+    return Array.from({ length: size }, (_, j) => (offset + j * skip) % size);
+  });
+  const entry: (string | undefined)[] = Array(size).fill(undefined);
+  while (entry.includes(undefined)) {
+    for (const [i, address] of addresses.entries()) {
+      const slot = permutation[i]?.find((candidate) => entry[candidate] === undefined);
+      if (slot !== undefined) entry[slot] = address;
+    }
+  }
+  return entry;
+}
+
 describe('hashing policies', () => {
   it.each(['consistent_hash', 'rendezvous', 'bounded_load'])('%s moves no key between instances that stay', (name) => {
     const before = owners(name, nodes(10));
@@ -40,6 +59,24 @@ describe('hashing policies', () => {
     const moved = after.filter((owner, i) => owner !== joined && owner !== before[i]).length;
     expect(moved).toBeLessThan(keys.length * 0.03);
     for (const count of shares(before).values()) expect(Math.abs(count - 1000)).toBeLessThan(150);
+  });
+
+  it('maglev fills its table as the paper says, and the hash of the key modulo its size is the slot', () => {
+    fc.assert(
+      fc.property(
+        fc.uniqueArray(fc.string({ minLength: 1, maxLength: 8 }), { minLength: 1, maxLength: 9 }),
+        fc.constantFrom(11, 101, 251),
+        (addresses, tableSize) => {
+          const table = naiveMaglev([...addresses].sort(), tableSize);
+          const balancer = createBalancer('maglev', { tableSize });
+          balancer.update(addresses.map((address) => ({ address })));
+          for (const key of keys.slice(0, 50)) {
+            const slot = Number(naiveHash(key, 'gozero') % BigInt(tableSize));
+            expect(balancer.pick({ key }).instance.address).toBe(table[slot]);
+          }
+        },
+      ),
+    );
   });
 
   it.each(['maglev', 'rendezvous', 'bounded_load'])('%s agrees on owners whatever order the set came in', (name) => {

@@ -1,11 +1,9 @@
 import { readFileSync } from 'node:fs';
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Picked } from '../../../src/core/balancer/balancer.js';
 import { P2cEwma } from '../../../src/core/balancer/p2c-ewma.js';
-import { createBalancer } from '../../../src/core/balancer/policies.js';
-import { seededRng } from '../../support/random.js';
-import { NaiveP2c } from './naive-p2c.js';
+import { chiSquareLimit, seededRng } from '../../support/random.js';
+import { settableClock } from './settable-clock.js';
 
 interface Pick {
   readonly t: string;
@@ -38,17 +36,6 @@ interface Trace {
 const { traces } = JSON.parse(readFileSync(new URL('../../fixtures/p2c.json', import.meta.url), 'utf8')) as {
   traces: readonly Trace[];
 };
-
-/** A clock that reads what it is set to, ns. */
-function settableClock() {
-  const clock = {
-    ns: 0,
-    now: () => 0,
-    monotonic: () => clock.ns / 1e6,
-    timer: () => ({ cancel: () => undefined }),
-  };
-  return clock;
-}
 
 const named = (n: number) => Array.from({ length: n }, (_, i) => ({ address: `n${i}` }));
 
@@ -96,43 +83,6 @@ describe('p2c_ewma replays what the picker of go-zero did', () => {
 });
 
 describe('p2c_ewma', () => {
-  it('does what a plain reading of the rules does, on any trace', () => {
-    const step = fc.record({
-      afterNs: fc.oneof(fc.integer({ min: 0, max: 5e7 }), fc.integer({ min: 0, max: 3e9 })),
-      isPick: fc.boolean(),
-      which: fc.nat(100),
-      code: fc.integer({ min: 0, max: 16 }),
-    });
-    fc.assert(
-      fc.property(
-        fc.integer({ min: 1, max: 7 }),
-        fc.array(step, { maxLength: 120 }),
-        fc.integer(),
-        (n, steps, seed) => {
-          const clock = settableClock();
-          const policy = createBalancer('p2c_ewma', { clock, rng: seededRng(seed) });
-          policy.update(named(n));
-          const naive = new NaiveP2c(n, seededRng(seed));
-          const open: Array<{ ours: Picked<{ address: string }>; theirs: (code: number, now: number) => void }> = [];
-          for (const { afterNs, isPick, which, code } of steps) {
-            clock.ns += afterNs;
-            if (isPick || open.length === 0) {
-              const theirs = naive.pick(clock.ns);
-              const ours = policy.pick();
-              expect(ours.instance.address).toBe(`n${theirs.node}`);
-              open.push({ ours, theirs: theirs.done });
-            } else {
-              const [call] = open.splice(which % open.length, 1);
-              call?.ours.done({ code });
-              call?.theirs(code, clock.ns);
-            }
-            expect(policy.inspect?.().map(({ load, inFlight }) => [load, inFlight])).toEqual(naive.state());
-          }
-        },
-      ),
-    );
-  });
-
   it('keeps what it learnt of instances that stay when the set changes, and forgets those that leave', () => {
     const clock = settableClock();
     const policy = new P2cEwma(clock, seededRng(1));
@@ -159,6 +109,28 @@ describe('p2c_ewma', () => {
     call.abandon();
     call.done({ code: 14 });
     expect(policy.inspect()).toEqual(before);
+  });
+
+  it('spreads calls over equal nodes uniformly', () => {
+    const clock = settableClock();
+    const policy = new P2cEwma(clock, seededRng(42));
+    policy.update(named(5));
+    // Each is picked now and then, so that nobody is forced; all take the same time.
+    const counts = new Map<string, number>();
+    const draws = 50_000;
+    for (let i = -100; i < draws; i++) {
+      const call = policy.pick();
+      const { address } = call.instance;
+      if (i >= 0) counts.set(address, (counts.get(address) ?? 0) + 1);
+      clock.ns += 1e6;
+      call.done({ code: 0 });
+    }
+    const expected = draws / 5;
+    const chiSquare = named(5).reduce(
+      (sum, { address }) => sum + ((counts.get(address) ?? 0) - expected) ** 2 / expected,
+      0,
+    );
+    expect(chiSquare).toBeLessThan(chiSquareLimit[4]);
   });
 
   it('sends a node a hundred times slower no more than what is forced', () => {

@@ -262,6 +262,23 @@ describe('hash policies', () => {
     }
   });
 
+  it.each(['consistent_hash', 'rendezvous', 'bounded_load'])(
+    '%s names as next who has the key once others left',
+    (name) => {
+      const set = ['A', 'B', 'C', 'D', 'E'].map((address, i) => ({ address, weight: i + 1 }));
+      for (let i = 0; i < 50; i++) {
+        const key = `k${i}`;
+        const placement = balancer(name, set).place?.(key, 9);
+        const order = [placement?.address, ...(placement?.next ?? [])];
+        expect(order.length).toBe(set.length);
+        for (const [gone, heir] of order.entries()) {
+          const left = set.filter(({ address }) => !order.slice(0, gone).includes(address));
+          expect(balancer(name, left).pick({ key }).instance.address).toBe(heir);
+        }
+      }
+    },
+  );
+
   it('consistent_hash names the next owners, as many as were asked for', () => {
     const some = balancer('consistent_hash', abc);
     const placement = some.place?.('user:42', 5);
