@@ -4,6 +4,7 @@ import { ClientState, withClientState } from '../policies/client-state.js';
 import { registerResolvers } from '../resolvers/register.js';
 import { type ServiceConfigSettings, serviceConfig } from './service-config.js';
 
+/** What `clientOptions` takes: the policy and the retries, access to etcd and Kubernetes, and who looks on. */
 export interface ClientSettings extends ServiceConfigSettings, ResolverSettings {
   /** To see what the policy knows, and each attempt of each call. Absent: nobody looks. */
   readonly state?: ClientState;
@@ -18,7 +19,7 @@ export interface ClientSettings extends ServiceConfigSettings, ResolverSettings 
  */
 export function clientOptions(settings: ClientSettings): ChannelOptions {
   registerResolvers();
-  const { state = new ClientState(), etcd, overlayPrefix, ...config } = settings;
+  const { state = new ClientState(), etcd, overlayPrefix, kubernetes, ...config } = settings;
   return {
     'grpc.service_config': serviceConfig(config),
     // A TXT record of a `dns:` target would replace the service config.
@@ -28,6 +29,7 @@ export function clientOptions(settings: ClientSettings): ChannelOptions {
     ...withResolverSettings({
       ...(etcd !== undefined && { etcd }),
       ...(overlayPrefix !== undefined && { overlayPrefix }),
+      ...(kubernetes !== undefined && { kubernetes }),
     }),
     ...withClientState(state),
   };
