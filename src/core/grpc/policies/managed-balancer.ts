@@ -101,8 +101,8 @@ export class ManagedBalancer {
   inspect(): readonly InstanceStatistics[] {
     const views = new Map(this.#balancer.inspect?.().map((view) => [view.address, view]));
     return [...this.#counters].map(([address, counters]) => {
-      const { latencyMs = null, success = null, load = null } = views.get(address) ?? {};
-      return { address, ...counters, latencyMs, success, load };
+      const { latencyMs = null, success = null, load = null, circuit = null } = views.get(address) ?? {};
+      return { address, ...counters, latencyMs, success, load, circuit };
     });
   }
 
