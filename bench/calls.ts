@@ -10,8 +10,8 @@ const path = '/bench.Echo/Echo';
 const bytes = (value: Buffer): Buffer => value;
 const servers = 3;
 const callers = 16;
-const callsARound = 2000;
-const rounds = 40;
+const callsARound = 250;
+const rounds = 150;
 
 async function serve(): Promise<void> {
   const method = { path, requestStream: false, responseStream: false } as const;
