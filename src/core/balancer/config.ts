@@ -1,5 +1,5 @@
 import { ringFlavours } from '../hashing/ring.js';
-import { type Clock, type Rng, systemClock, systemRng } from '../model/clock.js';
+import { systemClock, systemRng } from '../model/clock.js';
 import { LbctlError } from '../model/errors.js';
 import type { Balancer, Candidate } from './balancer.js';
 import { latencyMeasures } from './fastest-response.js';
@@ -24,10 +24,7 @@ export interface BalancerConfig extends Omit<PolicyOptions, 'rng' | 'clock' | 'o
 }
 
 /** What a configured balancer takes from its surroundings; the system's unless given. */
-export type BalancerPorts = Partial<Pick<PolicyOptions, 'onStatistics'>> & {
-  readonly rng?: Rng;
-  readonly clock?: Clock;
-};
+export type BalancerPorts = Partial<Pick<PolicyOptions, 'onStatistics' | 'rng' | 'clock'>>;
 
 const weighted: readonly PolicyName[] = [
   'plain_weighted_round_robin',

@@ -14,6 +14,7 @@ import { LatencyWindow } from './latency-window.js';
 
 /** What the fastest is told by. */
 export const latencyMeasures = ['ewma', 'avg', 'p99'] as const;
+/** What `fastest_response` compares: a moving average, or the mean or the 99th percentile of a window. */
 export type LatencyMeasure = (typeof latencyMeasures)[number];
 
 export interface FastestResponseOptions {

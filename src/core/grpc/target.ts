@@ -3,12 +3,15 @@ import { parseEndpoint } from '../etcd/endpoints.js';
 import { keyFromBytes, keyToBytes } from '../etcd/key-text.js';
 import { LbctlError, messageOf } from '../model/errors.js';
 
+/** A fixed list of instances. */
 export interface DirectTarget {
+  /** Instances are written into the target itself. */
   readonly scheme: 'direct';
   /** `host:port`, an IPv6 host in brackets; in the order given. */
   readonly addresses: readonly string[];
 }
 
+/** A service in etcd. */
 export interface EtcdTarget {
   /** go-zero writes `discov` in old code and `etcd` in new: one meaning. */
   readonly scheme: 'etcd' | 'discov';
@@ -18,14 +21,19 @@ export interface EtcdTarget {
   readonly key: string;
 }
 
+/** The ready pods behind a service of Kubernetes. */
 export interface KubernetesTarget {
+  /** Instances come from the EndpointSlices of the service. */
   readonly scheme: 'k8s';
+  /** Of the service; `default` when the text names none. */
   readonly namespace: string;
+  /** Its name within the namespace. */
   readonly service: string;
   /** A port of the pods; null: the one that their EndpointSlice names. */
   readonly port: number | null;
 }
 
+/** Where a gRPC client finds its instances: what the text of a target says. */
 export type Target = DirectTarget | EtcdTarget | KubernetesTarget;
 
 const examples = {

@@ -4,6 +4,7 @@ import { murmur3 } from './murmur3.js';
 import { sortPoints } from './sort-points.js';
 
 export const ringFlavours = ['gozero', 'crc32'] as const;
+/** How virtual nodes are hashed: as go-zero does (64 bits of MurmurHash3), or by CRC-32. */
 export type RingFlavour = (typeof ringFlavours)[number];
 
 export interface RingNode {

@@ -1,5 +1,6 @@
 import { isAcceptable } from '../acceptable.js';
 
+/** When the health checker leaves an instance out, and for how long. */
 export interface CircuitSettings {
   /** Failures in a row that open the circuit. Default 3. */
   readonly failures?: number;

@@ -4,6 +4,7 @@ import { ClientState, withClientState } from '../policies/client-state.js';
 import { registerResolvers } from '../resolvers/register.js';
 import { type ServiceConfigSettings, serviceConfig } from './service-config.js';
 
+/** What `clientOptions` takes: the policy and the retries, access to etcd and Kubernetes, and who looks on. */
 export interface ClientSettings extends ServiceConfigSettings, ResolverSettings {
   /** To see what the policy knows, and each attempt of each call. Absent: nobody looks. */
   readonly state?: ClientState;

@@ -4,9 +4,11 @@ import type { HashKeySettings, PolicySettings } from '../policies/policy-config.
 import { loadBalancingEntry } from '../policies/register.js';
 import { type MethodName, type RetrySettings, retriedMethods, retryPolicy } from './retry.js';
 
+/** What goes into a service config. */
 export interface ServiceConfigSettings extends HashKeySettings {
   /** A policy's name, or its name and options. */
   readonly policy?: string | PolicySettings;
+  /** Which calls are tried again when they fail. Absent: none, unless `serviceConfig` says so. */
   readonly retry?: RetrySettings;
   /** A service config to start from (its timeouts, retries…), as JSON text or an object. */
   readonly serviceConfig?: string | object;

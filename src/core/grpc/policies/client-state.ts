@@ -12,11 +12,15 @@ export class ClientState {
   readonly #options: ClientStateOptions;
   readonly #balancers: Array<{ readonly balancer: ManagedBalancer; readonly configId: string; inUse: boolean }> = [];
 
+  /** `options` tell who sees each attempt, and which failures are good answers; nobody and none when absent. */
   constructor(options: ClientStateOptions = {}) {
     this.#options = options;
   }
 
-  /** A balancer for a channel: the free one that knows most of these addresses, else a new one. */
+  /**
+   * A balancer for a channel: the free one that knows most of these addresses, else a new one.
+   * @internal
+   */
   acquire(config: PolicyConfig, addresses: readonly string[]): ManagedBalancer {
     const known = (balancer: ManagedBalancer): number => addresses.filter((address) => balancer.has(address)).length;
     const free = this.#balancers.filter(({ configId, inUse }) => !inUse && configId === config.id);
@@ -31,6 +35,7 @@ export class ClientState {
     return best.balancer;
   }
 
+  /** @internal */
   release(balancer: ManagedBalancer): void {
     for (const entry of this.#balancers) if (entry.balancer === balancer) entry.inUse = false;
   }

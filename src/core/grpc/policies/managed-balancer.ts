@@ -8,6 +8,7 @@ const cancelled = 1;
 
 /** One attempt of a call that reached an instance and has ended. */
 export interface Attempt {
+  /** Of the instance that was called. */
   readonly address: string;
   /** gRPC status code; 0 is OK. */
   readonly code: number;

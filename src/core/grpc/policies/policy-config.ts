@@ -14,8 +14,9 @@ export interface HashKeySettings {
 
 /** A policy with its options: what `clientOptions` takes, and what the service config carries under the policy's name. */
 export interface PolicySettings extends HashKeySettings {
+  /** A policy's name or alias. */
   readonly policy: string;
-  /** Options of the policy itself. */
+  /** The settings of `BalancerConfig`: options of the policy itself, `health`, `adaptiveWeights`, `zone`. */
   readonly [option: string]: unknown;
 }
 
