@@ -124,6 +124,12 @@ describe('call', () => {
     [['echo.rpc', ...echo, '--data', '[1]'], 2, 'JSON object'],
     [['echo.rpc', ...echo, '--data', '@/nowhere.json'], 2, 'Cannot read --data @/nowhere.json'],
     [['echo.rpc', ...echo, '--data', '{"txt": 1}'], 2, 'no field "txt"'],
+    [['echo.rpc', ...echo, '--data', '{"text": {"a": 1}}'], 2, '"text" is not an object there'],
+    [['echo.rpc', ...echo, '--data', '{"repeat_times": "abc"}'], 2, '"repeatTimes" would be sent as 0'],
+    [['echo.rpc', '--method', '__proto__/toString', '--proto', 'test/fixtures/echo.proto'], 3, 'no method'],
+    [['echo.rpc', '--metadata', 'connection=x'], 2, 'belongs to the protocol'],
+    [['echo.rpc', '--policy', 'consistent_hash', '--key', 'n\u00e9'], 2, 'no header can carry'],
+    [['echo.rpc', '--policy', 'consistent_hash', '--key', ''], 2, 'consistent_hash needs the hash key'],
     [['echo.rpc', '--method', 'Say'], 2, '"Say" names no method'],
     [
       ['echo.rpc', '--method', 'test.Echo/Shout', '--proto', 'test/fixtures/echo.proto'],

@@ -43,6 +43,10 @@ export class EchoClient {
     return Promise.all(Array.from({ length: n }, () => this.call()));
   }
 
+  isReady(): Promise<boolean> {
+    return new Promise((resolve) => this.#client.waitForReady(Date.now() + 5000, (error) => resolve(!error)));
+  }
+
   connectivity(): number {
     return this.#client.getChannel().getConnectivityState(false);
   }

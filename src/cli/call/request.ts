@@ -57,10 +57,14 @@ export function callRequest(flags: CallFlags): CallRequest {
   }
   const metadata = (flags.metadata ?? []).map(pair);
   const hasKey =
-    flags.key !== undefined || metadata.some(([name]) => defaultHashKeyHeaders.includes(name.toLowerCase()));
+    Boolean(flags.key) ||
+    metadata.some(([name, value]) => value !== '' && defaultHashKeyHeaders.includes(name.toLowerCase()));
   const keyed = policies.find((policy) => createBalancer(policy).place !== undefined);
   if (keyed !== undefined && !hasKey) {
     throw usage(`${keyed} needs the hash key of each call`, "Add --key user:42, or --key 'user:{n}' for one a call.");
+  }
+  if (flags.key !== undefined && !/^[\x20-\x7e]+$/.test(flags.key)) {
+    throw usage('--key holds what no header can carry', 'A key of a call is printable ASCII, and not empty.');
   }
   return {
     policies,

@@ -167,6 +167,7 @@ export async function runCalls(
       const running: Promise<void> = one().finally(() => inFlight.delete(running));
       inFlight.add(running);
     }
+    if (isOver()) break;
     const nextMs = Math.max(tickMs, ((started + statistics.heldBack) * 1000) / rps - elapsedMs());
     await sleep(clock, Math.min(nextMs, Math.max(tickMs, untilMs - elapsedMs())), signal);
   }

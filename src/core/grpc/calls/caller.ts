@@ -68,7 +68,16 @@ export class Caller {
   }
 }
 
+/** What HTTP/2 or gRPC itself says; a call that tried to would be refused, again and again, or say something else. */
+const reserved =
+  /^(:.*|grpc-.*|connection|keep-alive|proxy-connection|transfer-encoding|upgrade|host|te|content-type|user-agent)$/i;
+
 function checkMetadata(name: string, value: string): void {
+  if (reserved.test(name)) {
+    throw new LbctlError('USAGE', `Metadata "${name}" belongs to the protocol`, {
+      suggestions: ['Choose another name, like --metadata x-user-id=42.'],
+    });
+  }
   try {
     new Metadata().add(name, value);
   } catch (error) {

@@ -4,7 +4,8 @@ import type { PackageDefinition } from '@grpc/proto-loader';
 import { LbctlError, messageOf } from '../../model/errors.js';
 import { parseMethodName } from './method.js';
 
-const loading = { keepCase: false, longs: String, enums: String } as const;
+/** Defaults are wanted where a request is read back (definition.ts). */
+const loading = { keepCase: false, longs: String, enums: String, bytes: String, defaults: true } as const;
 
 /** The methods in a .proto file. @throws USAGE when it cannot be read. */
 export async function definitionsOfProto(file: string, importPaths: readonly string[]): Promise<PackageDefinition> {
