@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Metadata } from '@grpc/grpc-js';
 import { afterEach } from 'vitest';
 import type { Candidate } from '../../../src/core/balancer/balancer.js';
@@ -23,6 +24,23 @@ export async function servers(...handlers: Array<EchoHandler | undefined>): Prom
   const started = await Promise.all(handlers.map((handler) => startEchoServer(handler)));
   for (const server of started) cleanUp(() => server.stop());
   return started;
+}
+
+/** Accepts connections and never says a word on them: they stay half open. */
+export async function silentServer(): Promise<{ address: string; accepted(): number; stop(): void }> {
+  const sockets = new Set<Socket>();
+  let accepted = 0;
+  const server = createServer((socket) => {
+    accepted++;
+    sockets.add(socket.on('error', () => {}));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const stop = (): void => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  };
+  cleanUp(stop);
+  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, accepted: () => accepted, stop };
 }
 
 export interface Connected {

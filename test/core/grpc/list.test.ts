@@ -1,28 +1,10 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { endpointOf } from '../../../src/core/grpc/endpoint.js';
 import type { EchoHandler } from '../../support/grpc-server.js';
 import { startEchoServer } from '../../support/grpc-server.js';
 import { until } from '../../support/until.js';
-import { cleanUp, connect, picks, servers, withKey } from './harness.js';
-
-/** Accepts connections and never says a word on them: they stay half open. */
-async function silentServer(): Promise<{ address: string; accepted(): number; stop(): void }> {
-  const sockets = new Set<Socket>();
-  let accepted = 0;
-  const server = createServer((socket) => {
-    accepted++;
-    sockets.add(socket.on('error', () => {}));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const stop = (): void => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  };
-  cleanUp(stop);
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, accepted: () => accepted, stop };
-}
+import { cleanUp, connect, picks, servers, silentServer, withKey } from './harness.js';
 
 describe('an empty list', () => {
   it('fails calls at once, and they succeed from the first instance on', async () => {
