@@ -27,20 +27,24 @@ export async function servers(...handlers: Array<EchoHandler | undefined>): Prom
 }
 
 /** Accepts connections and never says a word on them: they stay half open. */
-export async function silentServer(): Promise<{ address: string; accepted(): number; stop(): void }> {
+export async function silentServer(port = 0) {
   const sockets = new Set<Socket>();
   let accepted = 0;
   const server = createServer((socket) => {
     accepted++;
     sockets.add(socket.on('error', () => {}));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const stop = (): void => {
-    server.close();
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const cut = (): void => {
     for (const socket of sockets) socket.destroy();
   };
+  const stop = (): void => {
+    server.close();
+    cut();
+  };
   cleanUp(stop);
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, accepted: () => accepted, stop };
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { address, accepted: (): number => accepted, cut, stop };
 }
 
 export interface Connected {
@@ -53,7 +57,7 @@ export interface Connected {
 
 export function connect(instances: readonly Candidate[], settings: ClientSettings, channelOptions = {}): Connected {
   const attempts: Attempt[] = [];
-  const state = new ClientState({ onAttempt: (attempt) => attempts.push(attempt) });
+  const state = settings.state ?? new ClientState({ onAttempt: (attempt) => attempts.push(attempt) });
   const list = new ManualList(instances);
   const client = new EchoClient(list.target, { ...clientOptions({ ...settings, state }), ...channelOptions });
   cleanUp(() => client.close());
