@@ -1,7 +1,6 @@
-import type { ChannelOptions } from '@grpc/grpc-js';
 import { readService } from '../../core/discovery/read.js';
 import type { Etcd, EtcdSettings } from '../../core/etcd/port.js';
-import { Caller } from '../../core/grpc/calls/caller.js';
+import { Caller, type CallerOptions } from '../../core/grpc/calls/caller.js';
 import { methodOf } from '../../core/grpc/calls/definition.js';
 import { definitionsByReflection, definitionsOfProto } from '../../core/grpc/calls/describe.js';
 import { type CallMethod, healthCheck } from '../../core/grpc/calls/method.js';
@@ -112,7 +111,7 @@ async function chooseMethod(to: Destination, request: CallRequest): Promise<Call
   return healthCheck;
 }
 
-function optionsOf({ etcd }: Destination, policy: string, state?: ClientState, retried?: string): ChannelOptions {
+function optionsOf({ etcd }: Destination, policy: string, state?: ClientState, retried?: string): CallerOptions['options'] {
   return {
     ...clientOptions({
       policy,

@@ -15,10 +15,24 @@ export interface ResolverSettings {
 // Keys with this prefix are no part of a subchannel's identity: channels that differ in them share connections.
 const resolverKey = `${experimental.SUBCHANNEL_ARGS_EXCLUDE_KEY_PREFIX}.lbctl.resolver`;
 
+/** Not to be seen from outside: with GRPC_TRACE grpc-js prints the options of a channel, and there is a password among them. */
+class Sealed {
+  readonly #settings: ResolverSettings;
+
+  constructor(settings: ResolverSettings) {
+    this.#settings = settings;
+  }
+
+  get settings(): ResolverSettings {
+    return this.#settings;
+  }
+}
+
 export function withResolverSettings(settings: ResolverSettings): ChannelOptions {
-  return { [resolverKey]: settings };
+  return { [resolverKey]: new Sealed(settings) };
 }
 
 export function resolverSettingsOf(options: ChannelOptions): ResolverSettings {
-  return (options[resolverKey] as ResolverSettings | undefined) ?? {};
+  const sealed: unknown = options[resolverKey];
+  return sealed instanceof Sealed ? sealed.settings : {};
 }

@@ -1,14 +1,15 @@
 import { connectivityState, Metadata, status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
+import type { Candidate } from '../../../src/core/balancer/balancer.js';
 import { createBalancer } from '../../../src/core/balancer/policies.js';
-import type { EchoHandler, EchoServer } from '../../support/grpc-server.js';
+import type { EchoHandler } from '../../support/grpc-server.js';
 import { until } from '../../support/until.js';
-import { connect, picks, servers, withKey } from './harness.js';
+import { connect, picks, servers, silentServer, withKey } from './harness.js';
 
 const unavailable: EchoHandler = (_call, callback) => callback({ code: status.UNAVAILABLE, details: 'overloaded' });
 
 /** A key whose owners on the ring come in this order. */
-function keyOwnedBy(order: readonly EchoServer[], all: readonly EchoServer[]): string {
+function keyOwnedBy(order: readonly Candidate[], all: readonly Candidate[]): string {
   const ring = createBalancer('consistent_hash');
   ring.update(all);
   for (let i = 0; ; i++) {
@@ -69,22 +70,20 @@ describe('the hash key', () => {
   });
 
   it('waits for an owner that is being connected, and moves on from one that cannot be', async () => {
-    const all = await servers(undefined, undefined);
-    const [a, b] = all;
-    if (a === undefined || b === undefined) throw new Error('no servers');
-    const { client, attempts } = connect(
-      all,
-      { policy: 'consistent_hash' },
-      { 'grpc.initial_reconnect_backoff_ms': 100 },
-    );
-    const key = keyOwnedBy([a], all);
-    await client.call(withKey(key));
-    attempts.length = 0;
-    a.stop();
-    const answers = await Promise.all(Array.from({ length: 10 }, () => client.call(withKey(key))));
-    const answered = answers.filter(({ code }) => code === 0).length;
-    await client.call(withKey(key));
-    expect(attempts.filter(({ address }) => address === b.address)).toHaveLength(answered + 1);
+    const [server] = await servers(undefined);
+    const silent = await silentServer();
+    if (server === undefined) throw new Error('no server');
+    const all = [server, silent];
+    const { client, attempts } = connect(all, { policy: 'consistent_hash' });
+    expect((await client.call(withKey(keyOwnedBy([server], all)))).code).toBe(0);
+    const waiting = Array.from({ length: 10 }, () => client.call(withKey(keyOwnedBy([silent], all))));
+    for (let i = 0; i < 10; i++) await client.call(withKey(keyOwnedBy([server], all)));
+    expect(attempts).toHaveLength(11);
+
+    silent.stop();
+    expect((await Promise.all(waiting)).every(({ code }) => code === 0)).toBe(true);
+    expect(attempts.every(({ address }) => address === server.address)).toBe(true);
+    expect(attempts).toHaveLength(21);
   });
 });
 
@@ -133,12 +132,12 @@ describe('a channel that was idle', () => {
   });
 
   it('does not mix with another channel that has the same options', async () => {
-    const { state, client, list } = connect(await servers(...Array(2)), { policy: 'round_robin' });
-    const other = connect(await servers(undefined), { policy: 'round_robin', state });
+    const all = await servers(...Array(3));
+    const { state, client } = connect(all.slice(0, 2), { policy: 'round_robin' });
     await client.calls(4);
+    const other = connect(all.slice(2), { policy: 'round_robin', state });
     await other.client.calls(3);
-    expect(list.endpoints).toHaveLength(2);
-    expect(picks(state)).toEqual([2, 2]);
-    expect(picks(other.state)).toEqual([3]);
+    await client.calls(2);
+    expect(picks(state)).toEqual([3, 3, 3]);
   });
 });

@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { Metadata } from '@grpc/grpc-js';
 import { afterEach } from 'vitest';
 import type { Candidate } from '../../../src/core/balancer/balancer.js';
@@ -25,6 +26,27 @@ export async function servers(...handlers: Array<EchoHandler | undefined>): Prom
   return started;
 }
 
+/** Accepts connections and never says a word on them: they stay half open. */
+export async function silentServer(port = 0) {
+  const sockets = new Set<Socket>();
+  let accepted = 0;
+  const server = createServer((socket) => {
+    accepted++;
+    sockets.add(socket.on('error', () => {}));
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const cut = (): void => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const stop = (): void => {
+    server.close();
+    cut();
+  };
+  cleanUp(stop);
+  const address = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { address, accepted: (): number => accepted, cut, stop };
+}
+
 export interface Connected {
   readonly client: EchoClient;
   readonly list: ManualList;
@@ -35,7 +57,7 @@ export interface Connected {
 
 export function connect(instances: readonly Candidate[], settings: ClientSettings, channelOptions = {}): Connected {
   const attempts: Attempt[] = [];
-  const state = new ClientState({ onAttempt: (attempt) => attempts.push(attempt) });
+  const state = settings.state ?? new ClientState({ onAttempt: (attempt) => attempts.push(attempt) });
   const list = new ManualList(instances);
   const client = new EchoClient(list.target, { ...clientOptions({ ...settings, state }), ...channelOptions });
   cleanUp(() => client.close());

@@ -1,28 +1,11 @@
-import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { status } from '@grpc/grpc-js';
 import { describe, expect, it } from 'vitest';
 import { endpointOf } from '../../../src/core/grpc/endpoint.js';
 import type { EchoHandler } from '../../support/grpc-server.js';
 import { startEchoServer } from '../../support/grpc-server.js';
+import { startProxy } from '../../support/tcp-proxy.js';
 import { until } from '../../support/until.js';
-import { cleanUp, connect, picks, servers, withKey } from './harness.js';
-
-/** Accepts connections and never says a word on them: they stay half open. */
-async function silentServer(): Promise<{ address: string; accepted(): number; stop(): void }> {
-  const sockets = new Set<Socket>();
-  let accepted = 0;
-  const server = createServer((socket) => {
-    accepted++;
-    sockets.add(socket.on('error', () => {}));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const stop = (): void => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  };
-  cleanUp(stop);
-  return { address: `127.0.0.1:${(server.address() as AddressInfo).port}`, accepted: () => accepted, stop };
-}
+import { cleanUp, connect, picks, servers, silentServer, withKey } from './harness.js';
 
 describe('an empty list', () => {
   it('fails calls at once, and they succeed from the first instance on', async () => {
@@ -105,13 +88,16 @@ describe('updates', () => {
     const [server] = await servers(undefined);
     if (server === undefined) throw new Error('no server');
     const silent = await silentServer();
-    const { client, list } = connect([server], { policy: 'round_robin' });
+    const quick = { 'grpc.initial_reconnect_backoff_ms': 100 };
+    const { client, list } = connect([server], { policy: 'round_robin' }, quick);
     await client.call();
     list.push([server, silent]);
-    await until(() => silent.accepted() === 1, 1000, 'a connection');
+    await until(() => silent.accepted() === 1, 2000, 'a connection');
     list.push([server]);
     const asked = list.asked;
-    // The leaf of an instance goes on after 250 ms, destroyed or not, and asks for a new list.
+    // The leaf of an instance goes on after 250 ms, destroyed or not: asks for a new list, and connects.
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    silent.cut();
     await new Promise((resolve) => setTimeout(resolve, 400));
     expect(silent.accepted()).toBe(1);
     expect(list.asked).toBe(asked);
@@ -132,14 +118,29 @@ describe('connections', () => {
     expect(new Set(attempts.map(({ address }) => address))).toEqual(new Set([server?.address]));
   });
 
-  it('that are lost ask for a new list, their calls go elsewhere, and they are opened again', async () => {
+  it('that are lost are opened again without waiting for a call, and ask for a new list', async () => {
+    const [server] = await servers(undefined);
+    if (server === undefined) throw new Error('no server');
+    const proxy = await startProxy(server.port);
+    cleanUp(() => proxy.close());
+    const { client, list, state } = connect([proxy], { policy: 'round_robin' });
+    await client.call();
+    const asked = list.asked;
+    proxy.cut();
+    await until(() => proxy.accepted === 2, 2000, 'a new connection');
+    expect(list.asked).toBeGreaterThan(asked);
+    expect((await client.call()).code).toBe(0);
+    expect(picks(state)).toEqual([2]);
+  });
+
+  it('that cannot be opened get no calls, and get them again when they can be', async () => {
     const [a, b] = await servers(undefined, undefined);
     if (a === undefined || b === undefined) throw new Error('no servers');
     const { client, list, attempts } = connect([a, b], { policy: 'round_robin' });
     await client.calls(4);
     const asked = list.asked;
     a.stop();
-    await until(() => list.asked > asked, 2000, 'a question for a new list');
+    await until(() => list.asked > asked, 2000, 'the loss');
     attempts.length = 0;
     const answers = await client.calls(20);
     expect(answers.every(({ code }) => code === 0)).toBe(true);

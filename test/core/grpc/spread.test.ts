@@ -12,13 +12,9 @@ describe('calls that are made at once', () => {
     ['p2c_ewma', 2],
   ])('100 in one tick are spread evenly by %s', async (policy, n) => {
     const { client, state } = connect(await servers(...Array(n)), { policy });
-    // Connected, and nothing learnt yet: two latencies that differ would be reason enough for p2c_ewma not to be even.
-    expect(await client.isReady()).toBe(true);
-    const before = picks(state);
     const answers = client.calls(100);
-    await until(() => sum(inFlight(state)) === 100, 1000, 'all calls in flight');
-    const spread = picks(state).map((count, i) => count - (before[i] ?? 0));
-    expect(Math.max(...spread) - Math.min(...spread)).toBeLessThanOrEqual(1);
+    await until(() => sum(inFlight(state)) === 100, 2000, 'all calls in flight');
+    expect(Math.max(...picks(state)) - Math.min(...picks(state))).toBeLessThanOrEqual(1);
     expect((await answers).every(({ code }) => code === 0)).toBe(true);
     expect(sum(inFlight(state))).toBe(0);
   });
@@ -68,5 +64,5 @@ describe('calls in flight', () => {
     await until(() => sum(inFlight(state)) === 99, 1000, 'the burst');
     expect(picks(state).map((n, i) => n - (before[i] ?? 0))).toEqual([33, 33, 33]);
     await burst;
-  });
+  }, 60_000);
 });
