@@ -87,12 +87,14 @@ async function compare(ports: readonly number[]): Promise<void> {
   }
   const [base] = contenders;
   if (base === undefined) return;
-  console.log(`us a call, ${callers} callers; ratio to the first: median (quartiles)`);
+  console.log(
+    `${callers} callers; ratios to the first. "calm": of the calmest tenth of the rounds, which a busy machine disturbs least`,
+  );
   for (const { name, client, wallUs, cpuUs } of contenders) {
     const shown = (of: readonly number[], to: readonly number[]) => {
-      const ratios = of.map((value, k) => value / (to[k] ?? Number.NaN));
-      const [low, middle, high] = [0.25, 0.5, 0.75].map((q) => quantile(ratios, q).toFixed(3));
-      return `${median(of).toFixed(1).padStart(7)}  ${middle} (${low} to ${high})`;
+      const ratio = median(of.map((value, k) => value / (to[k] ?? Number.NaN)));
+      const calm = quantile(of, 0.1);
+      return `${median(of).toFixed(0)} us ${ratio.toFixed(3)}, calm ${calm.toFixed(0)} us ${(calm / quantile(to, 0.1)).toFixed(3)}`;
     };
     console.log(`${name.padEnd(28)} wall ${shown(wallUs, base.wallUs)}   cpu ${shown(cpuUs, base.cpuUs)}`);
     client.close();
