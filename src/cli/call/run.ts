@@ -111,7 +111,12 @@ async function chooseMethod(to: Destination, request: CallRequest): Promise<Call
   return healthCheck;
 }
 
-function optionsOf({ etcd }: Destination, policy: string, state?: ClientState, retried?: string): CallerOptions['options'] {
+function optionsOf(
+  { etcd }: Destination,
+  policy: string,
+  state?: ClientState,
+  retried?: string,
+): CallerOptions['options'] {
   return {
     ...clientOptions({
       policy,
