@@ -35,7 +35,7 @@ export default class Call extends BaseCommand {
     data: Flags.string({ char: 'd', summary: 'The request as JSON; @FILE reads a file, @- stdin.', helpValue: 'JSON' }),
     metadata: Flags.string({ ...list, char: 'H', summary: 'Metadata of every call.', helpValue: 'NAME=VALUE' }),
     key: Flags.string({ summary: 'The hash key of the calls; {n} in it stands for the number of the call.' }),
-    count: Flags.integer({ char: 'n', summary: 'How many calls. [default: 10 without --duration]', min: 1 }),
+    count: Flags.integer({ char: 'n', summary: 'How many calls. [default: 10 without --duration]', min: 1, max: 1e9 }),
     duration: Flags.string({ summary: 'Call for this long.', helpValue: 'DURATION' }),
     rps: Flags.string({ summary: 'Start so many calls a second, whether or not others have ended.', helpValue: 'N' }),
     concurrency: Flags.integer({
@@ -62,13 +62,11 @@ export default class Call extends BaseCommand {
     ]);
     const tell = (line: string) => this.tell(line);
     const isTerminal = process.stderr.isTTY === true && this.format === 'table';
-    // What was measured is told when the run is cut short.
-    this.lifetime.finishByItself();
     const { results, error } = await callService(args.service, request, {
       lifetime: this.lifetime,
-      etcd: async () => ({
-        settings: (await resolveSettings(flags, process.env)).etcd,
-        connection: await this.connect(flags),
+      etcd: async (endpoints = flags.endpoints) => ({
+        settings: (await resolveSettings({ ...flags, endpoints }, process.env)).etcd,
+        connection: await this.connect({ ...flags, endpoints }),
       }),
       tell,
       progress: new Progress(isTerminal, (text) => void process.stderr.write(text), tell),

@@ -55,7 +55,11 @@ export function callRequest(flags: CallFlags): CallRequest {
     const given = flags.proto === undefined ? '--data' : '--proto';
     throw usage(`${given} is for a method, and none is named`, 'Add --method pkg.Service/Method.');
   }
+  if (flags['import-path'] !== undefined && flags.proto === undefined) {
+    throw usage('--import-path is for the imports of a --proto, and none is given', 'Add --proto FILE.');
+  }
   const metadata = (flags.metadata ?? []).map(pair);
+  // An empty one counts as none, as for go-zero's clients.
   const hasKey =
     Boolean(flags.key) ||
     metadata.some(([name, value]) => value !== '' && defaultHashKeyHeaders.includes(name.toLowerCase()));

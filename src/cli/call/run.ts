@@ -2,10 +2,11 @@ import { readService } from '../../core/discovery/read.js';
 import type { Etcd, EtcdSettings } from '../../core/etcd/port.js';
 import { Caller, type CallerOptions } from '../../core/grpc/calls/caller.js';
 import { methodOf } from '../../core/grpc/calls/definition.js';
-import { definitionsByReflection, definitionsOfProto } from '../../core/grpc/calls/describe.js';
+import { definitionsOfProto } from '../../core/grpc/calls/describe.js';
 import { type CallMethod, healthCheck } from '../../core/grpc/calls/method.js';
 import { clientOptions } from '../../core/grpc/client/client-options.js';
 import { ClientState } from '../../core/grpc/policies/client-state.js';
+import { inRotation } from '../../core/grpc/resolvers/rotation.js';
 import { formatTarget, parseTarget } from '../../core/grpc/target.js';
 import { systemClock } from '../../core/model/clock.js';
 import { LbctlError } from '../../core/model/errors.js';
@@ -24,8 +25,8 @@ export interface CallResult extends CallFigures {
 
 export interface CallSurroundings {
   readonly lifetime: Lifetime;
-  /** Settings and, for a service name, the connection that its instances are looked up with. */
-  etcd(): Promise<{ readonly settings: EtcdSettings; readonly connection: Etcd }>;
+  /** Settings, and a connection to look instances up with; `endpoints` before those of flags and environment. */
+  etcd(endpoints?: readonly string[]): Promise<{ readonly settings: EtcdSettings; readonly connection: Etcd }>;
   tell(line: string): void;
   readonly progress: Progress;
 }
@@ -50,7 +51,7 @@ export async function callService(
   const { lifetime, tell } = surroundings;
   const to = await destination(service, surroundings);
   const method = await chooseMethod(to, request);
-  const runs = request.policies.map((policy) => prepare(to, policy, method, request));
+  const runs = request.policies.map((policy) => prepare(to, policy, method, request, lifetime.signal));
   lifetime.defer(() => {
     for (const { caller } of runs) caller.close();
   });
@@ -60,8 +61,11 @@ export async function callService(
   lifetime.signal.addEventListener('abort', close, { once: true });
   try {
     await Promise.all(runs.map(({ caller }) => caller.isReady(Math.max(connectMs, request.timeoutMs))));
+    lifetime.signal.throwIfAborted();
+    // From here on there is something to tell when the run is cut short; before, a signal ends the process at once.
+    lifetime.finishByItself();
     surroundings.progress.start(runs);
-    const results = await Promise.all(runs.map(async (run) => resultOf(await run.go(lifetime.signal), run, service)));
+    const results = await Promise.all(runs.map(async (run) => resultOf(await run.go(), run, service)));
     if (results.some(({ outcomes }) => method === healthCheck && 'UNIMPLEMENTED' in outcomes)) {
       surroundings.progress.stop();
       tell('UNIMPLEMENTED is taken for a sign of life: there is no health service. Name a method with --method.');
@@ -78,15 +82,22 @@ async function destination(service: string, surroundings: CallSurroundings): Pro
   if (service.includes('://')) {
     const target = parseTarget(service);
     if (target.scheme !== 'etcd' && target.scheme !== 'discov') return { target: service };
-    const { settings } = await surroundings.etcd();
-    return { target: service, etcd: settings };
+    return lookedUp(target.key, await surroundings.etcd(target.hosts), surroundings.lifetime.signal);
   }
-  const { settings, connection } = await surroundings.etcd();
+  return lookedUp(service, await surroundings.etcd(), surroundings.lifetime.signal);
+}
+
+/** @throws NO_INSTANCE, ETCD_* */
+async function lookedUp(
+  service: string,
+  { settings, connection }: { readonly settings: EtcdSettings; readonly connection: Etcd },
+  signal: AbortSignal,
+): Promise<Destination> {
   // grpc-js would say of an empty service what it says of one that is down; and the names that may have been meant are here.
-  const view = await readService(connection, service, { signal: surroundings.lifetime.signal });
+  const view = await readService(connection, service, { signal });
   if (view.instances.length === 0) throw await noInstances(connection, service);
-  if (view.instances.every(({ admin }) => admin === 'paused')) {
-    throw new LbctlError('NO_INSTANCE', `All instances of ${service} are paused: there is nobody to call`, {
+  if (inRotation(view.instances).length === 0) {
+    throw new LbctlError('NO_INSTANCE', `No instance of ${service} is in rotation: there is nobody to call`, {
       suggestions: [`lbctl list ${service}`, `lbctl resume ${service} --all`],
     });
   }
@@ -99,16 +110,16 @@ async function chooseMethod(to: Destination, request: CallRequest): Promise<Call
     const { name, proto, importPaths, data } = request.method;
     const definitions =
       proto === null
-        ? await definitionsByReflection(
-            to.target,
-            optionsOf(to, 'round_robin'),
-            name,
-            Math.max(connectMs, request.timeoutMs),
-          )
+        ? await byReflection(to, name, Math.max(connectMs, request.timeoutMs))
         : await definitionsOfProto(proto, importPaths);
     return methodOf(definitions, name, data);
   }
   return healthCheck;
+}
+
+async function byReflection(to: Destination, method: string, timeoutMs: number): ReturnType<typeof definitionsOfProto> {
+  const { definitionsByReflection } = await import('../../core/grpc/calls/reflection.js');
+  return definitionsByReflection(to.target, optionsOf(to, 'round_robin'), method, timeoutMs);
 }
 
 function optionsOf(
@@ -134,16 +145,18 @@ interface Run {
   readonly caller: Caller;
   readonly method: CallMethod;
   readonly statistics: CallStatistics;
-  go(signal: AbortSignal): Promise<number>;
+  go(): Promise<number>;
 }
 
-function prepare(to: Destination, policy: string, method: CallMethod, request: CallRequest): Run {
+function prepare(to: Destination, policy: string, method: CallMethod, request: CallRequest, signal: AbortSignal): Run {
   const statistics = new CallStatistics();
   const state = new ClientState({
     // To a policy UNIMPLEMENTED is a failure, and an instance without health service would be left out for it.
     answers: method.answers,
     onAttempt: ({ address, code, latencyMs }) => {
-      statistics.attempt(address, code !== 0 && !method.answers.includes(code), latencyMs);
+      const isError = code !== 0 && !method.answers.includes(code);
+      // What the interruption cut short says nothing about the instance.
+      if (!signal.aborted || !isError) statistics.attempt(address, isError, latencyMs);
     },
   });
   const options = optionsOf(to, policy, state, request.retry ? method.path.slice(1) : undefined);
@@ -158,7 +171,7 @@ function prepare(to: Destination, policy: string, method: CallMethod, request: C
     const key = request.key?.replaceAll('{n}', String(number));
     return caller.call(key === undefined ? [] : [['x-lb-hash-key', key]]);
   };
-  const go = (signal: AbortSignal) => runCalls(request.plan, call, statistics, { clock: systemClock, signal });
+  const go = () => runCalls(request.plan, call, statistics, { clock: systemClock, signal });
   return { policy, caller, method, statistics, go };
 }
 

@@ -35,7 +35,7 @@ export interface NodeFigures {
 export interface CallFigures {
   readonly calls: number;
   readonly errors: number;
-  /** Calls that were due while too many were in flight. */
+  /** Calls that were due and not made: too many were in flight, or this process was held up (see `latestMs`). */
   readonly heldBack: number;
   readonly durationMs: number;
   readonly latencyMs: Latencies | null;
@@ -50,6 +50,8 @@ export interface CallOutcomeNamed {
   readonly outcome: string;
   readonly isError: boolean;
   readonly details: string;
+  /** Who answered OK with a message that is none (NOT_SERVING): no attempt shows it. */
+  readonly wrongAnswerFrom?: string;
 }
 
 /** Latencies up to an hour, to three digits, in microseconds. */
@@ -82,16 +84,21 @@ export class CallStatistics {
   /** What the server said to the last call that failed. */
   lastFailure = '';
 
-  call({ outcome, isError, details }: CallOutcomeNamed, latencyMs: number): void {
+  call({ outcome, isError, details, wrongAnswerFrom }: CallOutcomeNamed, latencyMs: number): void {
     this.#all.add(latencyMs, isError);
+    if (wrongAnswerFrom !== undefined) this.#node(wrongAnswerFrom).errors++;
     this.#outcomes.set(outcome, (this.#outcomes.get(outcome) ?? 0) + 1);
     if (isError) this.lastFailure = details;
   }
 
   attempt(address: string, isError: boolean, latencyMs: number): void {
+    this.#node(address).add(latencyMs, isError);
+  }
+
+  #node(address: string): Tally {
     const tally = this.#nodes.get(address) ?? new Tally();
     this.#nodes.set(address, tally);
-    tally.add(latencyMs, isError);
+    return tally;
   }
 
   get calls(): number {
@@ -115,7 +122,7 @@ export class CallStatistics {
       nodes: nodes.map(([address, tally]) => ({
         address,
         calls: tally.calls,
-        share: tally.calls / attempts,
+        share: attempts === 0 ? 0 : tally.calls / attempts,
         errors: tally.errors,
         latencyMs: tally.latencies(),
       })),
@@ -125,6 +132,11 @@ export class CallStatistics {
 
 /** At least so long between two looks at the clock. */
 const tickMs = 1;
+/**
+ * A call that is later than this is not made any more: after a pause of this process all that were due meanwhile would go
+ * out in one burst, and measure the burst.
+ */
+const latestMs = 50;
 
 /**
  * Makes calls by plan until it is fulfilled or `signal` aborts, and waits for those in flight. `call` gets the number of the call,
@@ -158,7 +170,11 @@ export async function runCalls(
   }
   const inFlight = new Set<Promise<void>>();
   while (!isOver()) {
-    const due = Math.floor((elapsedMs() * rps) / 1000) + 1;
+    const nowMs = elapsedMs();
+    const due = Math.floor((nowMs * rps) / 1000) + 1;
+    // Rounded down, so that the newest is never among them: at a low rate it is all there is.
+    const tooLate = Math.floor(((nowMs - latestMs) * rps) / 1000);
+    statistics.heldBack += Math.max(0, Math.min(tooLate, limit) - started - statistics.heldBack);
     for (; started + statistics.heldBack < due && !isOver(); ) {
       if (inFlight.size >= plan.concurrency) {
         statistics.heldBack++;
@@ -171,6 +187,9 @@ export async function runCalls(
     const nextMs = Math.max(tickMs, ((started + statistics.heldBack) * 1000) / rps - elapsedMs());
     await sleep(clock, Math.min(nextMs, Math.max(tickMs, untilMs - elapsedMs())), signal);
   }
+  // What was due in a pause that lasted to the end.
+  const planned = Math.min(limit, Math.ceil((untilMs * rps) / 1000));
+  if (!signal.aborted) statistics.heldBack += Math.max(0, planned - started - statistics.heldBack);
   await Promise.all(inFlight);
   return elapsedMs();
 }

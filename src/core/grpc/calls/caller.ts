@@ -1,4 +1,12 @@
-import { type ChannelOptions, Client, type ClientUnaryCall, credentials, Metadata, status } from '@grpc/grpc-js';
+import {
+  type ChannelOptions,
+  Client,
+  type ClientUnaryCall,
+  connectivityState,
+  credentials,
+  Metadata,
+  status,
+} from '@grpc/grpc-js';
 import { LbctlError, messageOf } from '../../model/errors.js';
 import type { CallOutcomeNamed } from '../../operations/call.js';
 import type { CallMethod } from './method.js';
@@ -25,9 +33,19 @@ export class Caller {
     this.#client = new Client(settings.target, credentials.createInsecure(), settings.options);
   }
 
-  /** Waits for a connection, at most `ms`; false when there is none. */
+  /** Waits for a connection, at most `ms`; false when there is none, at once when all instances refuse. */
   isReady(ms: number): Promise<boolean> {
-    return new Promise((resolve) => this.#client.waitForReady(Date.now() + ms, (error) => resolve(!error)));
+    const channel = this.#client.getChannel();
+    const deadline = Date.now() + ms;
+    return new Promise((resolve) => {
+      const look = (error?: Error) => {
+        const state = channel.getConnectivityState(true);
+        const { IDLE, CONNECTING, READY } = connectivityState;
+        if (error || (state !== IDLE && state !== CONNECTING)) return resolve(state === READY);
+        channel.watchConnectivityState(state, deadline, look);
+      };
+      look();
+    });
   }
 
   /** Never rejects; after `close()` CANCELLED. `more` is metadata of this call alone. */
@@ -49,7 +67,8 @@ export class Caller {
           this.#open.delete(call);
           if (error === null) {
             const wrong = method.verdict(response ?? Buffer.alloc(0));
-            resolve({ outcome: wrong ?? 'OK', isError: wrong !== null, details: wrong ?? '' });
+            if (wrong === null) resolve({ outcome: 'OK', isError: false, details: '' });
+            else resolve({ outcome: wrong, isError: true, details: wrong, wrongAnswerFrom: call.getPeer() });
           } else {
             const isError = !method.answers.includes(error.code);
             resolve({ outcome: status[error.code] ?? `STATUS_${error.code}`, isError, details: error.details });
