@@ -6,10 +6,10 @@ import { main, quietStep, root, which } from './steps.mjs';
 import { counted, finish, suite } from './suites.mjs';
 
 const wholeProcesses = ['test/e2e/process', 'test/e2e/demo', 'test/e2e/library', 'test/e2e/examples'];
-/** What each newer Node could break, without the suites that are about etcd; all of it with the newest. */
+/** What each newer Node could break: whole programs, and with the newest the parts that live on Node's sockets and gRPC. */
 const newerNodes = {
   22: wholeProcesses,
-  24: ['test/cli', 'test/core', 'test/embedded', ...wholeProcesses],
+  24: ['test/cli', 'test/core/etcd', 'test/core/grpc', 'test/core/k8s', 'test/embedded', ...wholeProcesses],
 };
 
 await main(() => {
