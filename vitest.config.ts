@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-const slow = ['test/contract/**', 'test/e2e/**', 'test/faults/**', 'test/interop/**'];
+const slow = ['test/contract/**', 'test/e2e/**', 'test/load/**', 'test/faults/**'];
 // CI machines are shared: one that stalls for a second may fail a test once, not twice.
 const shared = { disableConsoleIntercept: true, passWithNoTests: false, retry: process.env.CI ? 1 : 0 };
 
@@ -32,6 +32,17 @@ export default defineConfig({
           include: ['test/e2e/**/*.test.ts'],
           testTimeout: 60_000,
           hookTimeout: 60_000,
+        },
+      },
+      {
+        // Hundreds of calls a second: beside anything else on two cores they measure that.
+        test: {
+          ...shared,
+          name: 'load',
+          include: ['test/load/**/*.test.ts'],
+          testTimeout: 60_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
         },
       },
       {

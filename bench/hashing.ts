@@ -1,31 +1,14 @@
 // Run: node --import tsx bench/hashing.ts
-// What hashing costs, beside the same on BigInt, in one run: the median of rounds, and the best one, which a busy machine
-// disturbs least.
+// What hashing and rings cost, beside a BigInt implementation, npm's hashring and consistent-hash, and go-zero's ring
+// where Go is, in one run.
+import ConsistentHash from 'consistent-hash';
+import HashRing from 'hashring';
 import { crc32 } from '../src/core/hashing/crc32.js';
 import { murmur3 } from '../src/core/hashing/murmur3.js';
 import { Ring } from '../src/core/hashing/ring.js';
 import { naiveMurmur3 } from '../test/core/hashing/naive.js';
-
-const rounds = 31;
-const keys = Array.from({ length: 20_000 }, (_, i) => `user:${i}`);
-/** Where results go, so that no call can be optimised away. */
-const sink = { value: 0 };
-
-interface Cost {
-  readonly medianNs: number;
-  readonly bestNs: number;
-}
-
-function measure(callsARound: number, round: () => void): Cost {
-  const times: number[] = [];
-  for (let i = 0; i < rounds; i++) {
-    const start = performance.now();
-    round();
-    times.push(((performance.now() - start) * 1e6) / callsARound);
-  }
-  times.sort((a, b) => a - b);
-  return { medianNs: times[rounds >> 1] ?? Number.NaN, bestNs: times[0] ?? Number.NaN };
-}
+import { benchmarkGoZero } from './gozero.js';
+import { amount, type Cost, keys, measure, nodes, sink } from './measure.js';
 
 function overKeys(hash: (key: string) => number): Cost {
   return measure(keys.length, () => {
@@ -33,26 +16,39 @@ function overKeys(hash: (key: string) => number): Cost {
   });
 }
 
-const nodes = (count: number) =>
-  Array.from({ length: count }, (_, i) => ({ address: `10.0.${i >> 8}.${i & 255}:8080` }));
+/** npm's rings are slow to build: fewer rounds. */
+const slowRounds = 5;
+const addresses = nodes(300).map(({ address }) => address);
 const ring300 = new Ring(nodes(300), 'gozero');
-const murmur = overKeys((key) => murmur3(key).lo);
-const bigint = overKeys((key) => Number(naiveMurmur3(key) & 0xffn));
+const hashRing = new HashRing(addresses);
+const buildConsistentHash = () => {
+  const ring = new ConsistentHash({ range: 2 ** 31, weight: 100, distribution: 'uniform' });
+  for (const address of addresses) ring.add(address);
+  // It sorts its points at the first lookup.
+  ring.get('');
+  return ring;
+};
+const consistentHash = buildConsistentHash();
 
 const rows: Array<[string, Cost]> = [
-  ['murmur3, one key', murmur],
-  ['murmur3 on BigInt', bigint],
+  ['murmur3 x64-128, one key', overKeys((key) => murmur3(key).lo)],
+  ['  the same on BigInt', overKeys((key) => Number(naiveMurmur3(key) & 0xffn))],
   ['crc32, one key', overKeys(crc32)],
-  ['ring of 300 nodes, owner', overKeys((key) => ring300.owner(key)?.length ?? 0)],
-  ['ring of 300 nodes, owner and 5 next', overKeys((key) => ring300.owners(key, 6).length)],
-  ['build a ring of 300 nodes', measure(1, () => new Ring(nodes(300), 'gozero'))],
-  ['build a ring of 3000 nodes', measure(1, () => new Ring(nodes(3000), 'gozero'))],
+  ['ring of 300: owner', overKeys((key) => ring300.owner(key)?.length ?? 0)],
+  ['  npm hashring', overKeys((key) => hashRing.get(key).length)],
+  ['  npm consistent-hash', overKeys((key) => consistentHash.get(key).length)],
+  ['ring of 300: owner and 5 next', overKeys((key) => ring300.owners(key, 6).length)],
+  ['build a ring of 300', measure(1, () => new Ring(nodes(300), 'gozero'))],
+  ['  npm hashring', measure(1, () => new HashRing(addresses), slowRounds)],
+  ['  npm consistent-hash', measure(1, () => buildConsistentHash(), slowRounds)],
+  ['build a ring of 3000', measure(1, () => new Ring(nodes(3000), 'gozero'))],
 ];
-
-function amount(ns: number): string {
-  return (ns < 100_000 ? `${ns.toFixed(0)} ns` : `${(ns / 1e6).toFixed(1)} ms`).padStart(10);
-}
 
 console.log(`${''.padEnd(36)}${'median'.padStart(10)}${'best'.padStart(10)}`);
 for (const [what, { medianNs, bestNs }] of rows) console.log(`${what.padEnd(36)}${amount(medianNs)}${amount(bestNs)}`);
-console.log(`BigInt costs ${(bigint.bestNs / murmur.bestNs).toFixed(1)} times as much (best rounds)`);
+const goZero = benchmarkGoZero();
+if (goZero === null) console.log('no Go here: go-zero is not compared');
+else {
+  console.log(`${'go-zero: owner on a ring of 300'.padEnd(36)}${amount(goZero.get('RingPick300') ?? Number.NaN)}`);
+  console.log(`${'go-zero: build a ring of 300'.padEnd(36)}${amount(goZero.get('RingBuild300') ?? Number.NaN)}`);
+}

@@ -1,4 +1,5 @@
-// The checks that need no test runner: types, style, import rules, unused files, file sizes, a current manifest.
+// The checks that need no test runner: types, style, import rules, unused files, documented public types, file sizes,
+// a current manifest.
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -13,6 +14,7 @@ export const checks = [
   () =>
     tool('import rules', 'dependency-cruiser/bin/dependency-cruise.mjs', 'src', '--config', '.dependency-cruiser.json'),
   () => tool('unused files, exports and dependencies', 'knip/bin/knip.js'),
+  () => tool('documented public types', 'typedoc/bin/typedoc', '--emit', 'none'),
   fileSizes,
   manifestIsCurrent,
 ];

@@ -11,6 +11,7 @@ await main(async () => {
   process.stderr.write(`  etcd: ${etcd}\n`);
   for (const check of checks) counted(check);
   suite('unit, contract and end-to-end tests', ['unit', 'contract', 'e2e'], { etcd });
+  suite('calls under load', ['load'], { etcd });
   if (!process.argv.includes('--fast')) suite('fault tests', ['faults'], { etcd });
   finish();
 });

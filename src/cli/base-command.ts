@@ -23,8 +23,8 @@ export interface View {
 
 /** What a verb gives back. Each format is made from it in one place. */
 export interface Outcome {
-  /** The document of the JSON contract, without `schemaVersion`. */
-  readonly document: object;
+  /** The document of the JSON contract, without `schemaVersion`; a list is several of them. */
+  readonly document: object | readonly object[];
   /** For people (`-o table`, `-o wide`); ends with a newline, or is empty. */
   text(view: View): string | Promise<string>;
   /** The rows of `-o ndjson`; absent: the document on one line. */
@@ -35,6 +35,10 @@ export interface Outcome {
   readonly error?: LbctlError;
   /** An exit code that is no error (a child's own). */
   readonly exitCode?: number;
+}
+
+function documents(of: object | readonly object[]): object {
+  return Array.isArray(of) ? of.map((one: object) => document(one)) : document(of);
 }
 
 /** oclif's own bound for parsed flags and arguments, which it does not export. */
@@ -119,9 +123,9 @@ export abstract class BaseCommand extends Command {
   private async write(outcome: Outcome): Promise<string> {
     switch (this.format) {
       case 'json':
-        return `${toJson(document(outcome.document))}\n`;
+        return `${toJson(documents(outcome.document))}\n`;
       case 'yaml':
-        return toYaml(document(outcome.document));
+        return toYaml(documents(outcome.document));
       case 'ndjson':
         return toNdjson((outcome.rows ?? [outcome.document]).map(document));
       case 'address':

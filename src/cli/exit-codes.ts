@@ -24,6 +24,8 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = Object.freeze({
   ETCD_REJECTED: 4,
   LEASE_NOT_FOUND: 4,
   LEASE_EXISTS: 4,
+  K8S_UNREACHABLE: 4,
+  K8S_REFUSED: 4,
   GUARD_REFUSED: 5,
   CHECK_FAILED: 6,
   NOT_MANAGED: 7,

@@ -23,6 +23,8 @@ test('the exit code of every error is frozen', () => {
     ETCD_REJECTED: 4,
     LEASE_NOT_FOUND: 4,
     LEASE_EXISTS: 4,
+    K8S_UNREACHABLE: 4,
+    K8S_REFUSED: 4,
     GUARD_REFUSED: 5,
     CHECK_FAILED: 6,
     NOT_MANAGED: 7,

@@ -19,11 +19,11 @@ const publisher = new Publisher(etcd, { service: 'greet.rpc', address: '10.0.0.1
 await publisher.start();
 const subscriber = new Subscriber(etcd, 'greet.rpc');
 await subscriber.start();
-const balancer = createBalancer('weighted_round_robin', { rng: Math.random });
+const balancer = createBalancer('weighted_round_robin');
 subscriber.onChange(() => balancer.update(subscriber.instances()));
-const { instance, done } = balancer.pick();
-done({ code: 0 });
-console.log(instance.address, instance.weight);
+const picked = balancer.pick();
+picked.done({ code: 0 });
+console.log(picked.instance.address, picked.instance.weight);
 await subscriber.close();
 console.log(await publisher.stop());
 await etcd.close();

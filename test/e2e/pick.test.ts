@@ -84,6 +84,16 @@ describe('over given nodes, without etcd', () => {
     }
   });
 
+  test.each([
+    ['maglev', ['slot of the table', 'MurmurHash3']],
+    ['rendezvous', ['highest of the scores', 'goes to a:1', 'MurmurHash3']],
+    ['bounded_load', ['81 of c:1', 'next owner that has room', 'MurmurHash3']],
+    ['weighted_hash', ['total weight', 'CRC-32']],
+  ])('--explain says how %s decides', async (policy, words) => {
+    const { stdout } = await pick('--nodes', 'a:1,b:1,c:1', '--policy', policy, '--key', 'x', '--explain');
+    for (const said of words) expect(stdout).toContain(said);
+  });
+
   test('more than 32 nodes: a warning on stderr that go-zero clients disagree', async () => {
     const nodes = Array.from({ length: 33 }, (_, i) => `n${i}`).join();
     const { code, stderr } = await pick('--nodes', nodes, '--key', 'k');

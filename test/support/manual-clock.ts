@@ -31,12 +31,17 @@ export class ManualClock implements Clock {
       const next = this.#timers.filter((timer) => timer.at <= end).sort((a, b) => a.at - b.at || a.order - b.order)[0];
       if (!next) break;
       this.#timers = this.#timers.filter((timer) => timer !== next);
-      this.#now = next.at;
+      this.#now = Math.max(this.#now, next.at);
       next.fn();
       await settle();
     }
     this.#now = end;
     await settle();
+  }
+
+  /** Time passes and nothing runs, as in a process that is stopped. */
+  holdUp(ms: number): void {
+    this.#now += ms;
   }
 
   get pending(): number {

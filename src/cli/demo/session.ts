@@ -4,7 +4,7 @@ import { Publisher } from '../../core/discovery/publisher.js';
 import { readService } from '../../core/discovery/read.js';
 import { Subscriber } from '../../core/discovery/subscriber.js';
 import { connect } from '../../core/etcd/connection.js';
-import { systemClock, systemRng } from '../../core/model/clock.js';
+import { systemClock } from '../../core/model/clock.js';
 import { LbctlError } from '../../core/model/errors.js';
 import type { Instance } from '../../core/model/instance.js';
 import type { TrafficRow, TrafficView } from '../../core/model/traffic.js';
@@ -52,7 +52,7 @@ export async function startDemo(listen: string | undefined, version: string): Pr
 
     const subscriber = new Subscriber(etcd, demoService);
     cleanups.push(() => subscriber.close());
-    const balancer = createBalancer(policy, { rng: systemRng });
+    const balancer = createBalancer(policy);
     subscriber.onChange(() => balancer.update(subscriber.instances()));
     await subscriber.start();
     const traffic = new Traffic(balancer, callsPerSecond, systemClock);

@@ -85,28 +85,47 @@ function explain(pick: Pick, head: PickHead): string {
       ? [`${pick.address}${service}: ${head.policy} looks at no key; it picks by its own state.`]
       : [`${JSON.stringify(pick.key)} -> ${pick.address}${service}`, `  hash          ${pick.hash}  ${hashName(head)}`];
   if (pick.point !== null) lines.push(...ringLines(pick, pick.point, head));
-  else if (pick.hash !== null) lines.push(...moduloLines(head));
+  else if (pick.hash !== null) lines.push(...ruleLines(pick, head));
   if (pick.movedFrom !== null) lines.push(`  moved from    ${pick.movedFrom}, its owner before the change`);
   return `${lines.map(sanitise).join('\n')}\n`;
 }
 
-function ringLines(pick: Pick, point: string, { ring }: PickHead): string[] {
+function ringLines(pick: Pick, point: string, { policy, ring }: PickHead): string[] {
   const virtualNode = ring === 'crc32' ? `${pick.virtualNode}${pick.address}` : `${pick.address}${pick.virtualNode}`;
   const wrapped =
     point < (pick.hash ?? '') ? 'the first of the ring, as none follows the hash' : 'the first from the hash on';
-  const [heir] = pick.next;
   return [
     `  ring point    ${point}  ${wrapped}`,
     `  virtual node  ${pick.virtualNode} of ${pick.address}, hashed as ${JSON.stringify(virtualNode)}`,
-    `  next owners   ${pick.next.length > 0 ? pick.next.join(', ') : 'none'}`,
-    heir === undefined
-      ? '  if it leaves  nobody has the key'
-      : `  if it leaves  the key goes to ${heir}; keys of other instances stay where they are`,
+    ...heirLines(pick, 'keys of other instances stay where they are'),
     '  if one joins  it takes the key only when a virtual node of its own falls from the hash up to the ring point',
+    ...(policy === 'bounded_load' ? ['  if it is full the call goes to the next owner that has room'] : []),
   ];
 }
 
-function moduloLines({ policy }: PickHead): string[] {
+function heirLines({ next }: Pick, others: string): string[] {
+  const [heir] = next;
+  return [
+    `  next owners   ${next.length > 0 ? next.join(', ') : 'none'}`,
+    `  if it leaves  ${heir === undefined ? 'nobody has the key' : `the key goes to ${heir}; ${others}`}`,
+  ];
+}
+
+/** For policies without a ring. */
+function ruleLines(pick: Pick, { policy }: PickHead): string[] {
+  if (policy === 'maglev') {
+    return [
+      '  instance      the one in the slot of the table that the hash modulo its size gives',
+      '  a change      moves the keys of who leaves, an equal share to who joins, and few keys between the others',
+    ];
+  }
+  if (policy === 'rendezvous') {
+    return [
+      '  instance      the highest of the scores that this hash and each address give, in proportion to the weights',
+      ...heirLines(pick, 'keys of other instances stay where they are'),
+      '  if one joins  it takes the key only when its own score is higher',
+    ];
+  }
   const rule = policy === 'hash' ? 'the number of instances' : 'the total weight';
   return [
     `  instance      the hash modulo ${rule}, counted in order of address`,
@@ -114,6 +133,7 @@ function moduloLines({ policy }: PickHead): string[] {
   ];
 }
 
-function hashName({ ring }: PickHead): string {
-  return ring === 'gozero' ? '(MurmurHash3 x64-128, first 64 bits, seed 0)' : '(CRC-32, IEEE)';
+function hashName({ policy, ring }: PickHead): string {
+  const isCrc32 = ring === 'crc32' || policy === 'hash' || policy === 'weighted_hash';
+  return isCrc32 ? '(CRC-32, IEEE)' : '(MurmurHash3 x64-128, first 64 bits, seed 0)';
 }

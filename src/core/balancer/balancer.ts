@@ -2,36 +2,68 @@ import { LbctlError } from '../model/errors.js';
 
 /** What a policy needs to know of an instance. `Instance` of the model is one. */
 export interface Candidate {
+  /** `host:port` for real ones; any text tells instances apart. */
   readonly address: string;
   /** Absent, 0 or less counts as 1. */
   readonly weight?: number;
+  /** Empty or absent: not told. */
+  readonly zone?: string;
 }
 
 /** How a call ended. */
 export interface CallOutcome {
   /** gRPC status code; 0 is OK. */
   readonly code: number;
+  /** How long the server asked not to be tried (`grpc-retry-pushback-ms`); negative: do not retry at all. */
+  readonly pushbackMs?: number;
 }
 
 export interface Picked<I extends Candidate> {
+  /** Who gets the call: the object of the last update. */
   readonly instance: I;
   /** To be called once, when the call has ended; more calls, or after the instance has left, do no harm. */
   done(outcome: CallOutcome): void;
+  /** Instead of `done`, when the call never left the client: it is no longer in flight, and nothing is learnt of it. */
+  abandon(): void;
 }
 
 export interface PickOptions {
   /** The hash key of the call. Policies without keys ignore it. */
   readonly key?: string;
+  /**
+   * Tells the addresses that this pick should not get: ejected ones, or those that the call has tried already. The
+   * policy picks as if they had left, though they keep what was learnt of them. When all are to be avoided, none is.
+   */
+  readonly avoid?: (address: string) => boolean;
+}
+
+/** What a policy knows of one instance at this moment. What it does not keep is null. */
+export interface InstanceView {
+  /** Of the instance. */
+  readonly address: string;
+  /** Calls picked and not yet done. */
+  readonly inFlight: number | null;
+  /** Moving average of the latency. */
+  readonly latencyMs: number | null;
+  /** Moving average of the successes, 0 to 1. */
+  readonly success: number | null;
+  /** The number that is compared when instances are compared; lower is better. */
+  readonly load: number | null;
+  /** Whether calls go there, by how the last ones went; absent or null without health checking. */
+  readonly circuit?: 'closed' | 'open' | 'half-open' | null;
 }
 
 /** Where a key lands and why. Hashes and points are hex. */
 export interface KeyPlacement {
+  /** Whose key it is. */
   readonly address: string;
+  /** Of the key. */
   readonly hash: string;
   /** Null for policies without a ring. */
   readonly point: string | null;
+  /** Which of the owner's virtual nodes is at the point, from 0; null for policies without a ring. */
   readonly virtualNode: number | null;
-  /** Who owns the key when the owner has left, who when that one has left too…; empty without a ring. */
+  /** Who owns the key when the owner has left, who when that one has left too…; empty for policies without an order. */
   readonly next: readonly string[];
 }
 
@@ -46,6 +78,8 @@ export interface Balancer<I extends Candidate = Candidate> {
   pick(options?: PickOptions): Picked<I>;
   /** Policies that hash keys: the placement of one, with at most `nextLimit` next owners. Throws like `pick`. */
   place?(key: string, nextLimit: number): KeyPlacement;
+  /** Policies that learn from calls: what they know, in the order of the last update. */
+  inspect?(): readonly InstanceView[];
 }
 
 export function noInstance(): LbctlError {
@@ -61,7 +95,7 @@ const nothing = (): void => {};
 /** A pick of a policy that learns nothing from outcomes. */
 export function picked<I extends Candidate>(instance: I | undefined): Picked<I> {
   if (instance === undefined) throw noInstance();
-  return { instance, done: nothing };
+  return { instance, done: nothing, abandon: nothing };
 }
 
 export function weightOf(instance: Candidate): number {
@@ -74,6 +108,17 @@ export function distinct<I extends Candidate>(instances: readonly I[]): I[] {
   const byAddress = new Map<string, I>();
   for (const instance of instances) if (!byAddress.has(instance.address)) byAddress.set(instance.address, instance);
   return [...byAddress.values()];
+}
+
+/** The instances that are not to be avoided; all of them when none is left. */
+export function instancesLeft<I extends Candidate>(
+  instances: readonly I[],
+  options: PickOptions | undefined,
+): readonly I[] {
+  const avoid = options?.avoid;
+  if (avoid === undefined) return instances;
+  const left = instances.filter(({ address }) => !avoid(address));
+  return left.length === 0 ? instances : left;
 }
 
 /** The same, by address: clients that got the set in different orders must agree on a key's owner. */

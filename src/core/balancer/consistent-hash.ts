@@ -45,8 +45,12 @@ export class ConsistentHash<I extends Candidate> implements Balancer<I> {
   }
 
   pick(options: PickOptions = {}): Picked<I> {
-    if (options.key === undefined) throw missingKey('consistent_hash');
-    return picked(this.#instances.get(this.#ring.owner(options.key) ?? ''));
+    const { key, avoid } = options;
+    if (key === undefined) throw missingKey('consistent_hash');
+    const owner = this.#ring.owner(key);
+    const isGood = owner === null || !avoid?.(owner);
+    const address = isGood ? owner : (this.#ring.ownerWhere(key, (next) => !avoid?.(next)) ?? owner);
+    return picked(this.#instances.get(address ?? ''));
   }
 
   place(key: string, nextLimit: number): KeyPlacement {

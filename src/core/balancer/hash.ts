@@ -3,6 +3,7 @@ import { toHex } from '../hashing/hash64.js';
 import {
   type Balancer,
   type Candidate,
+  instancesLeft,
   type KeyPlacement,
   missingKey,
   type Picked,
@@ -21,7 +22,8 @@ export class Hash<I extends Candidate> implements Balancer<I> {
 
   pick(options: PickOptions = {}): Picked<I> {
     if (options.key === undefined) throw missingKey('hash');
-    return picked(this.#instances[crc32(options.key) % this.#instances.length]);
+    const instances = instancesLeft(this.#instances, options);
+    return picked(instances[crc32(options.key) % instances.length]);
   }
 
   place(key: string): KeyPlacement {

@@ -1,4 +1,4 @@
-import { type Balancer, type Candidate, distinct, type Picked, picked } from './balancer.js';
+import { type Balancer, type Candidate, distinct, type Picked, type PickOptions, picked } from './balancer.js';
 import { WeightIntervals } from './weight-intervals.js';
 
 /** Each instance as often in a row as its weight says: A:B:C = 1:2:3 gives A B B C C C. */
@@ -10,8 +10,9 @@ export class PlainWeightedRoundRobin<I extends Candidate> implements Balancer<I>
     this.#intervals = new WeightIntervals(distinct(instances));
   }
 
-  pick(): Picked<I> {
-    const result = picked(this.#intervals.at(this.#counter % this.#intervals.total));
+  pick(options?: PickOptions): Picked<I> {
+    const intervals = this.#intervals.left(options);
+    const result = picked(intervals.at(this.#counter % intervals.total));
     this.#counter++;
     return result;
   }

@@ -1,5 +1,13 @@
 import type { Rng } from '../model/clock.js';
-import { type Balancer, type Candidate, distinct, type Picked, picked } from './balancer.js';
+import {
+  type Balancer,
+  type Candidate,
+  distinct,
+  instancesLeft,
+  type Picked,
+  type PickOptions,
+  picked,
+} from './balancer.js';
 
 /** Uniform over the instances. */
 export class Random<I extends Candidate> implements Balancer<I> {
@@ -11,7 +19,8 @@ export class Random<I extends Candidate> implements Balancer<I> {
     this.#instances = distinct(instances);
   }
 
-  pick(): Picked<I> {
-    return picked(this.#instances[Math.floor(this.rng() * this.#instances.length)]);
+  pick(options?: PickOptions): Picked<I> {
+    const instances = instancesLeft(this.#instances, options);
+    return picked(instances[Math.floor(this.rng() * instances.length)]);
   }
 }

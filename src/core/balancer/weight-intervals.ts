@@ -1,4 +1,4 @@
-import { type Candidate, weightOf } from './balancer.js';
+import { type Candidate, instancesLeft, type PickOptions, weightOf } from './balancer.js';
 
 /** Instances laid end to end on [0, total), each as long as its weight: the list of every weighted policy, unexpanded. */
 export class WeightIntervals<I extends Candidate> {
@@ -12,6 +12,12 @@ export class WeightIntervals<I extends Candidate> {
       this.#ends.push(end);
     }
     this.total = end;
+  }
+
+  /** The same without the instances that are to be avoided. */
+  left(options: PickOptions | undefined): WeightIntervals<I> {
+    const left = instancesLeft(this.instances, options);
+    return left === this.instances ? this : new WeightIntervals(left);
   }
 
   /** The instance whose interval holds `offset`; undefined outside of [0, total). */

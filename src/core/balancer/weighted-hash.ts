@@ -22,7 +22,8 @@ export class WeightedHash<I extends Candidate> implements Balancer<I> {
 
   pick(options: PickOptions = {}): Picked<I> {
     if (options.key === undefined) throw missingKey('weighted_hash');
-    return picked(this.#intervals.at(crc32(options.key) % this.#intervals.total));
+    const intervals = this.#intervals.left(options);
+    return picked(intervals.at(crc32(options.key) % intervals.total));
   }
 
   place(key: string): KeyPlacement {

@@ -1,5 +1,5 @@
 import type { Rng } from '../model/clock.js';
-import { type Balancer, type Candidate, distinct, type Picked, picked } from './balancer.js';
+import { type Balancer, type Candidate, distinct, type Picked, type PickOptions, picked } from './balancer.js';
 import { WeightIntervals } from './weight-intervals.js';
 
 /** In proportion to the weights. */
@@ -12,7 +12,8 @@ export class WeightedRandom<I extends Candidate> implements Balancer<I> {
     this.#intervals = new WeightIntervals(distinct(instances));
   }
 
-  pick(): Picked<I> {
-    return picked(this.#intervals.at(this.rng() * this.#intervals.total));
+  pick(options?: PickOptions): Picked<I> {
+    const intervals = this.#intervals.left(options);
+    return picked(intervals.at(this.rng() * intervals.total));
   }
 }

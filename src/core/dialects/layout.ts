@@ -13,7 +13,9 @@ export const defaultPrefixes: LayoutPrefixes = {
   endpoint: '',
 };
 
+/** Which layouts are read, and where they are. */
 export interface LayoutOptions {
+  /** Prefixes that differ from the usual ones. */
   readonly prefixes?: Partial<LayoutPrefixes>;
   /** Read only this layout, and read every value as this layout. */
   readonly dialect?: DialectName;

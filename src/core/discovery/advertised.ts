@@ -3,14 +3,19 @@ import { LbctlError } from '../model/errors.js';
 
 /** One address of one network interface, as node's `os.networkInterfaces()` lists them. */
 export interface InterfaceAddress {
+  /** An IP address, without a port. */
   readonly address: string;
+  /** Which kind of address it is. */
   readonly family: 'IPv4' | 'IPv6';
+  /** True for the loopback interface. */
   readonly internal: boolean;
 }
 
 /** The machine, as far as an address needs it. `interfaces` holds only those that are up, in the system's order. */
 export interface Machine {
+  /** By name, as `os.networkInterfaces()` gives them. */
   readonly interfaces: () => Readonly<Record<string, readonly InterfaceAddress[] | undefined>>;
+  /** `POD_IP` is read. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 

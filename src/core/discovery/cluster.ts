@@ -22,6 +22,7 @@ export interface ClusterListener {
   live?(): void;
 }
 
+/** One listener's part in the watch of a service, which others may share. */
 export interface Membership {
   /** Milliseconds since etcd was last heard; null while it is heard. */
   readonly staleForMs: number | null;

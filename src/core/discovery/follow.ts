@@ -66,6 +66,8 @@ export class Follower {
   /** The first events of a new stream are being gathered; until when, once that is known. */
   #isBehind = false;
   #backlog: Timer | null = null;
+  /** A key that is new waits for its companions. */
+  #isNewcomerDue = false;
   #revision = 0n;
   #staleSince: number | null = null;
   #reconciling: Timer | null = null;
@@ -196,16 +198,27 @@ export class Follower {
       if (kv.modRevision <= (this.#loadedAt[rangeIndex] ?? 0n)) continue;
       if (type === 'put') known.set(kv.key, kv);
       else if (!known.delete(kv.key)) continue;
-      if (this.#pending.length === 0 && !this.#isBehind) this.#flushAfter(gatherTurns);
+      if (!this.#isBehind) this.#gather(type === 'put' && kv.createRevision === kv.modRevision);
       this.#pending.push({ rangeIndex, key: kv.key, kv: type === 'put' ? kv : null, revision: kv.modRevision });
     }
     if (revision > this.#revision) this.#revision = revision;
   }
 
+  #gather(isNew: boolean): void {
+    if (isNew) {
+      if (this.#isNewcomerDue) return;
+      this.#isNewcomerDue = true;
+      this.#ports.deferNewcomer(() => {
+        this.#isNewcomerDue = false;
+        if (!this.#isBehind) this.#flush();
+      });
+    } else if (this.#pending.length === 0) this.#flushAfter(gatherTurns);
+  }
+
   #flushAfter(turns: number): void {
     this.#ports.defer(() => {
       if (turns > 1) this.#flushAfter(turns - 1);
-      else if (!this.#isBehind) this.#flush();
+      else if (!this.#isBehind && !this.#isNewcomerDue) this.#flush();
     });
   }
 

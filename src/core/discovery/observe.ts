@@ -6,6 +6,7 @@ import { joinCluster, type Membership } from './cluster.js';
 import { type DiscoveryPorts, systemPorts } from './ports.js';
 import type { DiscoveryOptions } from './service-ranges.js';
 
+/** What kind of event it is. */
 export type ServiceEventType =
   | 'SNAPSHOT'
   | 'SYNCED'
@@ -20,6 +21,7 @@ export type ServiceEventType =
 
 /** One thing that happened to a service. */
 export interface ServiceEvent {
+  /** What happened. */
   readonly type: ServiceEventType;
   /** The etcd revision it belongs to. */
   readonly revision: bigint;

@@ -1,3 +1,4 @@
+/** Where a publisher is between asked for and done. */
 export type PublisherState = 'registering' | 'registered' | 'paused' | 'recovering' | 'stopped';
 
 /** Where the instance should be: in rotation, or out of it and why. */

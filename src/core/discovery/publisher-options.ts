@@ -6,7 +6,9 @@ import { maxWeight } from '../model/weight.js';
 import { OverlayKeys } from './overlay.js';
 import type { Draft } from './registration.js';
 
+/** What a publisher registers, and how. */
 export interface PublisherOptions extends Pick<LayoutOptions, 'prefixes'> {
+  /** Name of the service, as its clients ask for it. */
   readonly service: string;
   /** What clients dial: see `figureOutListenOn`. */
   readonly address: string;
@@ -18,13 +20,17 @@ export interface PublisherOptions extends Pick<LayoutOptions, 'prefixes'> {
   readonly ttlSeconds?: number;
   /** Above 0, at most 100,000; default 1. */
   readonly weight?: number;
+  /** Where it runs, for clients that prefer their own zone. Default: not told. */
   readonly zone?: string;
+  /** Version of the service, for people. Default: not told. */
   readonly version?: string;
+  /** Anything else about the instance. Default: nothing. */
   readonly metadata?: Readonly<Record<string, string>>;
   /** Default `gozero`. */
   readonly dialect?: DialectName;
   /** Take the address for oneself: other keys of it go, and other publishers of ours with it stop. */
   readonly exclusive?: boolean;
+  /** The root of lbctl's own records. Default `lbctl/v1/`. */
   readonly overlayRoot?: string;
 }
 

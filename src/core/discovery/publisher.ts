@@ -20,7 +20,9 @@ import {
 import { draftOf, type PublisherOptions } from './publisher-options.js';
 import { type Draft, placeOf, type Written, writeRegistration } from './registration.js';
 
+/** What a publisher tells of itself when it changes. */
 export interface PublisherChange {
+  /** Where it is now. */
   readonly state: PublisherState;
   /** What led to it, for people; may be empty. */
   readonly reason: string;
@@ -28,6 +30,12 @@ export interface PublisherChange {
   readonly key: string;
   /** 0n when no lease is held. */
   readonly lease: bigint;
+}
+
+/** How a publisher ended. */
+export interface Released {
+  /** False: etcd did not answer in time, and the lease runs out by itself. */
+  readonly released: boolean;
 }
 
 const staggerMs = 200;
@@ -87,6 +95,7 @@ export class Publisher {
     );
   }
 
+  /** Where it is now. */
   get state(): PublisherState {
     return publicState(this.#machine);
   }
@@ -96,6 +105,7 @@ export class Publisher {
     return this.#written?.key ?? '';
   }
 
+  /** The lease it holds (int64), 0n when it holds none. */
   get leaseId(): bigint {
     return this.#lease?.id ?? 0n;
   }
@@ -166,7 +176,7 @@ export class Publisher {
    * at most for `timeoutMs`.
    * @returns whether nothing of it is left; false: the lease runs out by itself.
    */
-  async stop(options: { timeoutMs?: number } = {}): Promise<{ released: boolean }> {
+  async stop(options: { timeoutMs?: number } = {}): Promise<Released> {
     const timer = this.#ports.clock.timer(options.timeoutMs ?? 3000, () => this.#end());
     this.#dispatch({ type: 'stop' }, 'stopped');
     await this.#until(() => this.#machine.ended);

@@ -11,6 +11,7 @@ import {
 } from './service-ranges.js';
 import { ServiceState } from './service-state.js';
 
+/** How a service is read. */
 export interface ReadOptions extends DiscoveryOptions, CallOptions {
   /** Also ask etcd for the TTL of each distinct lease: one more call a lease. */
   readonly leases?: boolean;
@@ -18,7 +19,9 @@ export interface ReadOptions extends DiscoveryOptions, CallOptions {
 
 /** A service at one moment. */
 export interface ServiceView {
+  /** Name of the service. */
   readonly service: string;
+  /** The revision of etcd at which all of it was so (int64). */
   readonly revision: bigint;
   /** In and out of rotation, by address and then key. */
   readonly instances: readonly Instance[];

@@ -3,6 +3,7 @@ import { prefixRange } from '../etcd/key-text.js';
 import type { KeyRange } from '../etcd/port.js';
 import { OverlayKeys } from './overlay.js';
 
+/** Where a service is looked for. */
 export interface DiscoveryOptions extends LayoutOptions {
   /** The root of lbctl's own records. Default `lbctl/v1/`. */
   readonly overlayRoot?: string;

@@ -6,6 +6,7 @@ import { Container } from './container.js';
 import { type DiscoveryPorts, systemPorts } from './ports.js';
 import type { DiscoveryOptions } from './service-ranges.js';
 
+/** How a subscriber sees its service. */
 export interface SubscriberOptions extends DiscoveryOptions {
   /** The newest key of an address evicts the older ones: the address leaves with the newest. */
   readonly exclusive?: boolean;
@@ -13,6 +14,7 @@ export interface SubscriberOptions extends DiscoveryOptions {
 
 /** One client's view of a service: the addresses in rotation, kept current for as long as it is open. */
 export class Subscriber {
+  /** Name of the service. */
   readonly service: string;
   readonly #etcd: Etcd;
   readonly #options: SubscriberOptions;
@@ -25,6 +27,7 @@ export class Subscriber {
   #sorted: readonly Instance[] | null = null;
   #revision = 0n;
 
+  /** Nothing is asked of etcd before `start()`. Several subscribers of one service share one watch. */
   constructor(etcd: Etcd, service: string, options: SubscriberOptions = {}, ports: DiscoveryPorts = systemPorts) {
     this.#etcd = etcd;
     this.service = service;

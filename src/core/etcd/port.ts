@@ -29,9 +29,11 @@ export interface KeyRange {
   readonly end?: string;
 }
 
+/** What bounds one call. */
 export interface CallOptions {
   /** Wall-clock bound of the whole call, retries included. Default: the connection's command timeout. */
   readonly timeoutMs?: number;
+  /** Ends the call early. */
   readonly signal?: AbortSignal;
 }
 
@@ -99,7 +101,7 @@ export interface WatchHandlers {
   events(events: readonly WatchEvent[], revision: bigint, rangeIndex: number): void;
   /** Proved alive: at first, and after every `stale`. */
   live(): void;
-  /** Nothing has been heard, or the stream broke: the watch goes on trying. The last known state is `sinceMs` old. */
+  /** Nothing has been heard, or the stream broke: the watch goes on trying, and the last known state ages. */
   stale(reason: string): void;
   /** Terminal: history is lost (compacted, wiped, restored). Load everything again and open a new watch. */
   lost(reason: 'compacted' | 'wiped' | 'refused', detail: string): void;
@@ -131,13 +133,19 @@ export interface HeldLease {
 }
 
 export interface MemberStatus {
+  /** `host:port` of the member. */
   readonly endpoint: string;
   readonly version: string;
   readonly dbSizeBytes: number;
   readonly isLeader: boolean;
 }
 
+/**
+ * A connection to etcd, for publishers and subscribers to share; `connect` gives it. Its methods are what the core itself asks
+ * of etcd, each with a deadline.
+ */
 export interface Etcd {
+  /** `host:port` of each member that is tried. */
   readonly endpoints: readonly string[];
   /** All keys of a range at one revision, paged. Linearizable. */
   list(range: KeyRange, options?: RangeOptions): Promise<Listing>;
@@ -150,9 +158,13 @@ export interface Etcd {
   holdLease(ttlSeconds: number, handlers: LeaseHandlers, options?: CallOptions): Promise<HeldLease>;
   /** Grants a lease that nobody keeps alive (a pause with a duration). */
   grantLease(ttlSeconds: number, options?: CallOptions): Promise<bigint>;
+  /** Ends a lease and every key on it. @throws LEASE_NOT_FOUND, ETCD_*. */
   revokeLease(id: bigint, options?: CallOptions): Promise<void>;
+  /** TTL granted and left. @throws LEASE_NOT_FOUND, ETCD_*. */
   leaseInfo(id: bigint, options?: CallOptions): Promise<LeaseInfo>;
+  /** Follows ranges from a revision on, over outages, until it is closed or `lost` is told. */
   watch(request: WatchRequest, handlers: WatchHandlers): Watch;
+  /** One answer a member, in the order of `endpoints`. @throws ETCD_*. */
   status(options?: CallOptions): Promise<readonly MemberStatus[]>;
   /**
    * Leaves the shared connection; the last user closes it: watches cancelled, channels closed, bounded by 3 s.
@@ -161,16 +173,30 @@ export interface Etcd {
   close(): Promise<void>;
 }
 
+/** How etcd is reached. */
 export interface EtcdSettings {
   /** `host:port`, or `http://…` / `https://…`. */
   readonly endpoints: readonly string[];
+  /** TLS is used when this is given, or an endpoint says `https://`. */
   readonly tls?: {
+    /** PEM of the authority that signed the servers; the system's when absent. */
     readonly ca?: Buffer;
+    /** PEM of the client certificate. */
     readonly cert?: Buffer;
+    /** PEM of its private key. */
     readonly key?: Buffer;
+    /** Accept any server certificate: for tests only. */
     readonly skipVerify?: boolean;
   };
-  readonly auth?: { readonly user: string; readonly password: string };
+  /** An account of etcd. */
+  readonly auth?: {
+    /** Name of the account. */
+    readonly user: string;
+    /** Sent to etcd only, never shown. */
+    readonly password: string;
+  };
+  /** For a connection to be there. Default 2000. */
   readonly dialTimeoutMs?: number;
+  /** For one call, its retries included. Default 5000. */
   readonly commandTimeoutMs?: number;
 }

@@ -4,6 +4,7 @@ import { murmur3 } from './murmur3.js';
 import { sortPoints } from './sort-points.js';
 
 export const ringFlavours = ['gozero', 'crc32'] as const;
+/** How virtual nodes are hashed: as go-zero does (64 bits of MurmurHash3), or by CRC-32. */
 export type RingFlavour = (typeof ringFlavours)[number];
 
 export interface RingNode {
@@ -56,6 +57,9 @@ export class Ring {
   readonly #lo: Uint32Array;
   readonly #owner: Uint32Array;
   readonly #replica: Uint32Array;
+  /** For each value of a hash's leading bits the first point at or after them: a lookup starts where it nearly ends. */
+  readonly #starts: Uint32Array;
+  readonly #shift: number;
 
   /** `replicas`: virtual nodes of a node at full weight; fewer than 100 are raised to 100, as go-zero does. */
   constructor(nodes: readonly RingNode[], flavour: RingFlavour, replicas = minReplicas) {
@@ -87,6 +91,7 @@ export class Ring {
     this.#lo = order.map((i) => lo[i] ?? 0);
     this.#owner = order.map((i) => owner[i] ?? 0);
     this.#replica = order.map((i) => replica[i] ?? 0);
+    [this.#starts, this.#shift] = indexPoints(this.#flavour.digits === 16 ? this.#hi : this.#lo);
   }
 
   /** The address that owns `key`, or null on an empty ring. */
@@ -113,27 +118,39 @@ export class Ring {
    * The first `limit` owners of `key`: the owner itself, who owns the key when that one has left, who when both have…
    */
   owners(key: string, limit: number): string[] {
-    const size = this.#owner.length;
-    const wanted = Math.min(limit, this.#addresses.length);
-    const taken = new Set<number>();
-    let at = size === 0 ? 0 : this.#firstAtOrAfter(this.#flavour.hash(key));
-    while (taken.size < wanted) {
-      const end = this.#endOfRun(at);
-      if (end === at + 1) taken.add(this.#owner[at] ?? 0);
-      else this.#takeShared(key, at, end, taken, wanted);
-      at = end % size;
+    const found: string[] = [];
+    if (limit > 0) {
+      this.ownerWhere(key, (address) => {
+        found.push(address);
+        return found.length === limit;
+      });
     }
-    return [...taken].map((node) => this.#addresses[node] ?? '');
+    return found;
   }
 
-  /** The owners of one shared point in the order in which they inherit the key from each other. */
-  #takeShared(key: string, start: number, end: number, taken: Set<number>, wanted: number): void {
-    let here = Array.from(this.#owner.subarray(start, end)).filter((node) => !taken.has(node));
-    while (here.length > 0 && taken.size < wanted) {
-      const next = here[this.#tieIndex(key, here.length)] ?? 0;
-      taken.add(next);
-      here = here.filter((node) => node !== next);
+  /**
+   * The first owner of `key` that will do: whose key it would be if those that do not had left. Each is asked at most
+   * once; null when none will do.
+   */
+  ownerWhere(key: string, accept: (address: string) => boolean): string | null {
+    const size = this.#owner.length;
+    const taken = new Set<number>();
+    let at = size === 0 ? 0 : this.#firstAtOrAfter(this.#flavour.hash(key));
+    while (taken.size < this.#addresses.length) {
+      const end = this.#endOfRun(at);
+      // Those that share one point inherit the key from each other first.
+      let here = end === at + 1 ? [this.#owner[at] ?? 0] : Array.from(this.#owner.subarray(at, end));
+      here = here.filter((node) => !taken.has(node));
+      while (here.length > 0) {
+        const next = here[this.#tieIndex(key, here.length)] ?? 0;
+        taken.add(next);
+        const address = this.#addresses[next] ?? '';
+        if (accept(address)) return address;
+        here = here.filter((node) => node !== next);
+      }
+      at = end % size;
     }
+    return null;
   }
 
   #locate(key: string, hash: Hash64): number | null {
@@ -147,16 +164,14 @@ export class Ring {
   }
 
   #firstAtOrAfter({ hi, lo }: Hash64): number {
-    let low = 0;
-    let high = this.#hi.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      const middleHi = this.#hi[middle] ?? 0;
-      const below = middleHi < hi || (middleHi === hi && (this.#lo[middle] ?? 0) < lo);
-      if (below) low = middle + 1;
-      else high = middle;
+    const points = this.#hi.length;
+    let at = this.#starts[(this.#flavour.digits === 16 ? hi : lo) >>> this.#shift] ?? 0;
+    while (at < points) {
+      const pointHi = this.#hi[at] ?? 0;
+      if (pointHi > hi || (pointHi === hi && (this.#lo[at] ?? 0) >= lo)) break;
+      at++;
     }
-    return low === this.#hi.length ? 0 : low;
+    return at === points ? 0 : at;
   }
 
   /** The index after the last virtual node that shares the point of `start`. */
@@ -174,4 +189,17 @@ export class Ring {
 function replicasOf(node: RingNode, full: number): number {
   if (node.weight === undefined) return full;
   return Math.min(full, Math.trunc((full * Math.max(node.weight, 1)) / fullWeight));
+}
+
+/** About one point an entry: `starts[top >>> shift]` is the first point whose leading bits are at or after those. */
+function indexPoints(tops: Uint32Array): [starts: Uint32Array, shift: number] {
+  const bits = Math.max(1, Math.min(24, Math.ceil(Math.log2(tops.length + 1))));
+  const shift = 32 - bits;
+  const starts = new Uint32Array(2 ** bits);
+  let at = 0;
+  for (let leading = 0; leading < starts.length; leading++) {
+    while (at < tops.length && (tops[at] ?? 0) >>> shift < leading) at++;
+    starts[leading] = at;
+  }
+  return [starts, shift];
 }

@@ -34,3 +34,9 @@ class Utf8Scratch {
 }
 
 export const scratch = new Utf8Scratch();
+
+/** Whether the UTF-8 bytes of `text` are its character codes. */
+export function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) >= 0x80) return false;
+  return true;
+}

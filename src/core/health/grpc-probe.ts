@@ -1,6 +1,7 @@
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 
-const servingStatus = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
+/** The values of HealthCheckResponse.ServingStatus, by number. */
+export const servingStatus = ['UNKNOWN', 'SERVING', 'NOT_SERVING', 'SERVICE_UNKNOWN'];
 const malformed = 'answers, but not with a gRPC health message';
 
 /**
@@ -72,9 +73,14 @@ function encodeRequest(service: string): Buffer {
   return Buffer.concat([prefix, message]);
 }
 
-/** HealthCheckResponse { ServingStatus status = 1; }: 0 when absent; undefined when it is no such message. */
+/** The message after its prefix; undefined when it is no single uncompressed message. */
 function decodeStatus(body: Buffer): number | undefined {
-  let at = 5;
+  return body.length < 5 || body[0] !== 0 ? undefined : decodeHealthStatus(body.subarray(5));
+}
+
+/** HealthCheckResponse { ServingStatus status = 1; }: 0 when absent; undefined when it is no such message. */
+export function decodeHealthStatus(body: Buffer): number | undefined {
+  let at = 0;
   let found = 0;
   const read = () => {
     let value = 0;
@@ -86,7 +92,6 @@ function decodeStatus(body: Buffer): number | undefined {
     }
     return Number.NaN;
   };
-  if (body.length < 5 || body[0] !== 0) return undefined;
   // Fields of a later version are skipped by their wire type.
   while (at < body.length) {
     const tag = read();

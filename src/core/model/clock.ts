@@ -8,13 +8,16 @@ export interface Clock {
   timer(ms: number, fn: () => void, options?: { background?: boolean }): Timer;
 }
 
+/** A timer that was started. */
 export interface Timer {
+  /** Idempotent; harmless once it has fired. */
   cancel(): void;
 }
 
 /** A random number in [0, 1). */
 export type Rng = () => number;
 
+/** The clock of this machine. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
@@ -25,6 +28,7 @@ export const systemClock: Clock = {
   },
 };
 
+/** `Math.random`. */
 export const systemRng: Rng = () => Math.random();
 
 /** Resolves after `ms`, or at once when `signal` aborts (it never rejects: the caller looks at the signal). */

@@ -24,6 +24,9 @@ export const errorCodes = [
   'ETCD_REJECTED',
   'LEASE_NOT_FOUND',
   'LEASE_EXISTS',
+  /** The Kubernetes API does not answer, or says no. */
+  'K8S_UNREACHABLE',
+  'K8S_REFUSED',
   'GUARD_REFUSED',
   'CHECK_FAILED',
   /** The instance belongs to a process that lbctl cannot steer this way, or its owner put it back. */
@@ -42,6 +45,7 @@ export const errorCodes = [
   'COMMAND_NOT_FOUND',
 ] as const;
 
+/** A stable code of an error that lbctl throws on purpose. */
 export type ErrorCode = (typeof errorCodes)[number];
 
 export interface ErrorDetails {
@@ -52,9 +56,12 @@ export interface ErrorDetails {
 
 /** An error with a stable code; the message says what was tried and what happened. */
 export class LbctlError extends Error {
+  /** What went wrong, for programs. */
   readonly code: ErrorCode;
+  /** Commands or steps that help, most useful first. */
   readonly suggestions: readonly string[];
 
+  /** `message` says what was tried and what happened. */
   constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'LbctlError';
@@ -63,6 +70,7 @@ export class LbctlError extends Error {
   }
 }
 
+/** True for an LbctlError, with one of `codes` when any is given. */
 export function isLbctlError(error: unknown, ...codes: ErrorCode[]): error is LbctlError {
   return error instanceof LbctlError && (codes.length === 0 || codes.includes(error.code));
 }

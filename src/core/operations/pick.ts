@@ -56,6 +56,8 @@ export interface PickTotals {
 /** go-zero's clients keep a random 32 of the addresses, each its own. */
 const gozeroSubset = 32;
 const nextLimit = 5;
+/** Policies with keys that count every instance alike, beside an unweighted ring. */
+const weightless: ReadonlySet<PolicyName> = new Set(['hash', 'maglev', 'bounded_load']);
 
 interface Group {
   readonly service: string | null;
@@ -88,7 +90,10 @@ export class Picker {
         nodes.map(({ address, weight }) => ({ address, weight: weight ?? 1, service })),
       ),
     };
-    this.warnings = this.#groups.flatMap((group) => ringWarnings(group, ring, request.weightedRing));
+    this.warnings = this.#groups.flatMap((group) => [
+      ...ringWarnings(group, ring, request.weightedRing),
+      ...(weightless.has(policy) && hasWeights(group) ? [`${nameOf(group)} has weights: ${policy} ignores them.`] : []),
+    ]);
   }
 
   /** `times` picks in each group. The key may be null only for a policy that is not keyed. */
@@ -104,7 +109,7 @@ export class Picker {
   tally(key: string | null, times = 1): number {
     for (const group of this.#groups) {
       for (let i = 0; i < times; i++) {
-        const { address } = group.now.pick(key === null ? {} : { key }).instance;
+        const address = pickedAddress(group.now, key);
         count(group, address);
         if (i === 0 && key !== null && group.now.place) this.#move(group, key, address);
       }
@@ -130,7 +135,7 @@ export class Picker {
 
   #record(group: Group, key: string | null, placement: KeyPlacement | undefined, movedFrom: string | null): Pick {
     const { service } = group;
-    const address = placement?.address ?? group.now.pick(key === null ? {} : { key }).instance.address;
+    const address = placement?.address ?? pickedAddress(group.now, key);
     count(group, address);
     const { hash, point, virtualNode, next } = placement ?? { hash: null, point: null, virtualNode: null, next: [] };
     return { key, address, service, hash, point, virtualNode, next, movedFrom };
@@ -138,7 +143,7 @@ export class Picker {
 
   /** Where the key was before the change, when that is elsewhere. */
   #move(group: Group, key: string, to: string): string | null {
-    const from = group.before?.pick({ key }).instance.address ?? to;
+    const from = group.before ? pickedAddress(group.before, key) : to;
     if (from === to) return null;
     const id = JSON.stringify([from, to]);
     const move = this.#moves.get(id) ?? { from, to, keys: 0 };
@@ -182,9 +187,25 @@ function createGroup({ service, nodes }: PickGroup, request: PickRequest): Group
   return { service, nodes: after, now: over(after), before: changes ? over(nodes) : null, picks: new Map() };
 }
 
-function ringWarnings({ service, nodes }: Group, ring: RingFlavour | null, weightedRing: boolean): string[] {
+/** Where each pick would go if it were the only call: with keys those of before must not push a key away from its home. */
+function pickedAddress(balancer: Balancer, key: string | null): string {
+  const call = balancer.pick(key === null ? {} : { key });
+  if (balancer.place) call.abandon();
+  return call.instance.address;
+}
+
+function nameOf({ service }: Group): string {
+  return service ?? 'The list';
+}
+
+function hasWeights({ nodes }: Group): boolean {
+  return nodes.some((node) => (node.weight ?? 1) !== 1);
+}
+
+function ringWarnings(group: Group, ring: RingFlavour | null, weightedRing: boolean): string[] {
   if (ring === null) return [];
-  const who = service ?? 'The list';
+  const { nodes } = group;
+  const who = nameOf(group);
   const warnings: string[] = [];
   if (ring === 'gozero' && nodes.length > gozeroSubset) {
     warnings.push(
@@ -192,7 +213,7 @@ function ringWarnings({ service, nodes }: Group, ring: RingFlavour | null, weigh
         `a random ${gozeroSubset} of its own.`,
     );
   }
-  if (!weightedRing && nodes.some((node) => (node.weight ?? 1) !== 1)) {
+  if (!weightedRing && hasWeights(group)) {
     warnings.push(`${who} has weights: the ring ignores them, as go-zero clients do.`);
   }
   if (weightedRing && new Set(nodes.map((node) => node.weight === undefined)).size > 1) {

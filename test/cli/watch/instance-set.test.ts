@@ -68,7 +68,12 @@ test('whatever is registered, paused, resumed or dies: it is what a fresh read o
     fc.asyncProperty(fc.array(fc.tuple(step, fc.boolean()), { maxLength: 20 }), async (steps) => {
       const clock = new ManualClock();
       const store = new MemoryStore(clock);
-      const ports = { clock, rng: () => 0.5, defer: (fn: () => void) => void setImmediate(fn) };
+      const ports = {
+        clock,
+        rng: () => 0.5,
+        defer: (fn: () => void) => void setImmediate(fn),
+        deferNewcomer: setImmediate,
+      };
       const set = new InstanceSet();
       const membership = await observeService(store.client(), 'user.rpc', (event) => set.apply(event), {}, ports);
       for (const [one, pauses] of steps) {

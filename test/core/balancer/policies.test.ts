@@ -5,17 +5,19 @@ import type { Balancer, Candidate } from '../../../src/core/balancer/balancer.js
 import { createBalancer, policyNamed, policyNames } from '../../../src/core/balancer/policies.js';
 import { Ring } from '../../../src/core/hashing/ring.js';
 import { LbctlError } from '../../../src/core/model/errors.js';
+import { ManualClock } from '../../support/manual-clock.js';
 import { chiSquareLimit, seededRng } from '../../support/random.js';
 
 const abc = weighted({ A: 1, B: 2, C: 3 });
-const needKey = ['hash', 'weighted_hash', 'consistent_hash'];
+const needKey = ['hash', 'weighted_hash', 'consistent_hash', 'maglev', 'rendezvous', 'bounded_load'];
 
 function weighted(weights: Record<string, number>): Candidate[] {
   return Object.entries(weights).map(([address, weight]) => ({ address, weight }));
 }
 
 function balancer(name: string, instances: readonly Candidate[], seed = 1): Balancer {
-  const created = createBalancer(name, { rng: seededRng(seed) });
+  // Time stands still: what a policy answers must not depend on how fast the machine is.
+  const created = createBalancer(name, { rng: seededRng(seed), clock: new ManualClock() });
   created.update(instances);
   return created;
 }
@@ -74,10 +76,11 @@ describe('every policy', () => {
 
   it.each(policyNames)('%s lets done be called again, and after the instance has left', (name) => {
     const some = balancer(name, abc);
-    const { done } = some.pick({ key: 'k' });
+    const call = some.pick({ key: 'k' });
     some.update([{ address: 'D' }]);
-    done({ code: 0 });
-    done({ code: 14 });
+    call.done({ code: 0 });
+    call.done({ code: 14 });
+    call.abandon();
     expect(some.pick({ key: 'k' }).instance.address).toBe('D');
   });
 
@@ -252,9 +255,29 @@ describe('hash policies', () => {
   it.each(needKey)('%s places a key where it picks', (name) => {
     const some = balancer(name, abc);
     for (let i = 0; i < 100; i++) {
-      expect(some.place?.(`k${i}`, 1).address).toBe(some.pick({ key: `k${i}` }).instance.address);
+      const picked = some.pick({ key: `k${i}` });
+      expect(some.place?.(`k${i}`, 1).address).toBe(picked.instance.address);
+      // bounded_load goes elsewhere while the owner is full.
+      picked.done({ code: 0 });
     }
   });
+
+  it.each(['consistent_hash', 'rendezvous', 'bounded_load'])(
+    '%s names as next who has the key once others left',
+    (name) => {
+      const set = ['A', 'B', 'C', 'D', 'E'].map((address, i) => ({ address, weight: i + 1 }));
+      for (let i = 0; i < 50; i++) {
+        const key = `k${i}`;
+        const placement = balancer(name, set).place?.(key, 9);
+        const order = [placement?.address, ...(placement?.next ?? [])];
+        expect(order.length).toBe(set.length);
+        for (const [gone, heir] of order.entries()) {
+          const left = set.filter(({ address }) => !order.slice(0, gone).includes(address));
+          expect(balancer(name, left).pick({ key }).instance.address).toBe(heir);
+        }
+      }
+    },
+  );
 
   it('consistent_hash names the next owners, as many as were asked for', () => {
     const some = balancer('consistent_hash', abc);

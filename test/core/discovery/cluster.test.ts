@@ -9,7 +9,12 @@ import { MemoryStore } from '../../support/memory-etcd.js';
 function world(seed = 0.5) {
   const clock = new ManualClock();
   const store = new MemoryStore(clock);
-  const ports = { clock, rng: () => seed, defer: (fn: () => void) => void setImmediate(fn) };
+  const ports = {
+    clock,
+    rng: () => seed,
+    defer: (fn: () => void) => void setImmediate(fn),
+    deferNewcomer: setImmediate,
+  };
   return { clock, store, ports };
 }
 

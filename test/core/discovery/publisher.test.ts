@@ -12,7 +12,12 @@ const pauseKey = 'lbctl/v1/pause/user.rpc/10.0.0.1:80';
 function world() {
   const clock = new ManualClock();
   const store = new MemoryStore(clock);
-  const ports = { clock, rng: () => 0.5, defer: (fn: () => void) => void setImmediate(fn) };
+  const ports = {
+    clock,
+    rng: () => 0.5,
+    defer: (fn: () => void) => void setImmediate(fn),
+    deferNewcomer: setImmediate,
+  };
   const publisher = (more: Partial<PublisherOptions> = {}, client = store.client()) => {
     const made = new Publisher(client, { service: 'user.rpc', address: '10.0.0.1:80', owner, ...more }, ports);
     const states: string[] = [];

@@ -9,7 +9,12 @@ import { MemoryStore } from '../../support/memory-etcd.js';
 async function fleet(count = 3) {
   const clock = new ManualClock();
   const store = new MemoryStore(clock);
-  const ports = { clock, rng: () => 0.5, defer: (fn: () => void) => void setImmediate(fn) };
+  const ports = {
+    clock,
+    rng: () => 0.5,
+    defer: (fn: () => void) => void setImmediate(fn),
+    deferNewcomer: setImmediate,
+  };
   const clients = Array.from({ length: count }, () => store.client());
   const publishers = clients.map(
     (client, index) =>

@@ -108,21 +108,24 @@ describe('Picker', () => {
     expect(some.totals()).toMatchObject({ moved: 1, distribution: [{ address: 'b:1', picks: 3 }] });
   });
 
-  it('only adds up the same when the picks are not wanted', () => {
-    const [listed, tallied] = [1, 2].map(() => picker('a:1,b:1,c:1', { leaving: ['c:1'], policy: 'weighted_hash' }));
-    for (const key of users) {
-      listed?.pick(key, 2);
-      tallied?.tally(key, 2);
-    }
-    expect(tallied?.totals()).toEqual(listed?.totals());
-    expect(
-      listed
-        ?.totals()
-        .distribution.map((row) => row.picks)
-        .reduce((a, b) => a + b),
-    ).toBe(1000);
-    expect(listed?.totals().moved).toBeGreaterThan(100);
-  });
+  it.each(['weighted_hash', 'consistent_hash', 'maglev', 'rendezvous', 'bounded_load'])(
+    'only adds up the same when the picks of %s are not wanted',
+    (policy) => {
+      const [listed, tallied] = [1, 2].map(() => picker('a:1,b:1,c:1', { leaving: ['c:1'], policy }));
+      for (const key of users) {
+        listed?.pick(key, 2);
+        tallied?.tally(key, 2);
+      }
+      expect(tallied?.totals()).toEqual(listed?.totals());
+      expect(
+        listed
+          ?.totals()
+          .distribution.map((row) => row.picks)
+          .reduce((a, b) => a + b),
+      ).toBe(1000);
+      expect(listed?.totals().moved).toBeGreaterThan(100);
+    },
+  );
 
   it('has moved nothing to tell of without a change, and without keys', () => {
     const some = picker('a:1,b:1');
@@ -157,6 +160,12 @@ describe('Picker', () => {
     for (const key of users) expect(weighted.pick(key)[0]?.address).toBe(plain.pick(key)[0]?.address);
     expect(picker('a:1,b:1=5').warnings.join()).toMatch(/none means 100/);
     expect([picker('a:1=5,b:1=5').warnings, picker('a:1,b:1').warnings]).toEqual([[], []]);
+  });
+
+  it.each(['hash', 'maglev', 'bounded_load'])('says that %s ignores weights', (policy) => {
+    expect(picker('a:1=5,b:1', { policy }).warnings).toEqual([`The list has weights: ${policy} ignores them.`]);
+    expect(picker('a:1,b:1', { policy }).warnings).toEqual([]);
+    expect(picker('a:1=5,b:1', { policy: 'rendezvous' }).warnings).toEqual([]);
   });
 
   it('refuses a ring for a policy without one, an unknown policy, and a service without instances', () => {

@@ -1,0 +1,38 @@
+import { type ChannelOptions, experimental } from '@grpc/grpc-js';
+import type { EtcdSettings } from '../etcd/port.js';
+import type { KubernetesSettings } from '../k8s/settings.js';
+
+/** What resolvers take from the client's options. */
+export interface ResolverSettings {
+  /** Account, TLS and deadlines for etcd; the endpoints are the target's. */
+  readonly etcd?: Omit<EtcdSettings, 'endpoints'>;
+  /** Prefix of lbctl's own records; its default when absent. */
+  readonly overlayPrefix?: string;
+  /** For targets `k8s://…`. */
+  readonly kubernetes?: KubernetesSettings;
+}
+
+// Keys with this prefix are no part of a subchannel's identity: channels that differ in them share connections.
+const resolverKey = `${experimental.SUBCHANNEL_ARGS_EXCLUDE_KEY_PREFIX}.lbctl.resolver`;
+
+/** Not to be seen from outside: with GRPC_TRACE grpc-js prints the options of a channel, and there is a password among them. */
+class Sealed {
+  readonly #settings: ResolverSettings;
+
+  constructor(settings: ResolverSettings) {
+    this.#settings = settings;
+  }
+
+  get settings(): ResolverSettings {
+    return this.#settings;
+  }
+}
+
+export function withResolverSettings(settings: ResolverSettings): ChannelOptions {
+  return { [resolverKey]: new Sealed(settings) };
+}
+
+export function resolverSettingsOf(options: ChannelOptions): ResolverSettings {
+  const sealed: unknown = options[resolverKey];
+  return sealed instanceof Sealed ? sealed.settings : {};
+}

@@ -1,0 +1,36 @@
+import type { ChannelOptions } from '@grpc/grpc-js';
+import { type ResolverSettings, withResolverSettings } from '../channel-options.js';
+import { ClientState, withClientState } from '../policies/client-state.js';
+import { registerResolvers } from '../resolvers/register.js';
+import { type ServiceConfigSettings, serviceConfig } from './service-config.js';
+
+/** What `clientOptions` takes: the policy and the retries, access to etcd and Kubernetes, and who looks on. */
+export interface ClientSettings extends ServiceConfigSettings, ResolverSettings {
+  /** To see what the policy knows, and each attempt of each call. Absent: nobody looks. */
+  readonly state?: ClientState;
+}
+
+/**
+ * The channel options of a grpc-js client that balances with lbctl. Options of one's own go beside them:
+ * `new GreeterClient(target, creds, { ...clientOptions({ policy: 'p2c_ewma' }), 'grpc.max_send_message_length': -1 })`.
+ *
+ * Also registers lbctl's policies and resolvers with grpc-js.
+ * @throws USAGE for an unknown policy, or a service config that cannot be used.
+ */
+export function clientOptions(settings: ClientSettings): ChannelOptions {
+  registerResolvers();
+  const { state = new ClientState(), etcd, overlayPrefix, kubernetes, ...config } = settings;
+  return {
+    'grpc.service_config': serviceConfig(config),
+    // A TXT record of a `dns:` target would replace the service config.
+    'grpc.service_config_disable_resolution': 1,
+    // grpc-js waits up to two minutes before it connects again, long after an instance is back.
+    'grpc.max_reconnect_backoff_ms': 10_000,
+    ...withResolverSettings({
+      ...(etcd !== undefined && { etcd }),
+      ...(overlayPrefix !== undefined && { overlayPrefix }),
+      ...(kubernetes !== undefined && { kubernetes }),
+    }),
+    ...withClientState(state),
+  };
+}

@@ -1,0 +1,252 @@
+import type { Balancer, CallOutcome, Candidate, InstanceView, Picked, PickOptions } from '../../balancer/balancer.js';
+import { type Clock, systemClock } from '../../model/clock.js';
+import { UpdateBudget } from './update-budget.js';
+
+/** gRPC status codes. */
+const ok = 0;
+const cancelled = 1;
+
+/** One attempt of a call that reached an instance and has ended. */
+export interface Attempt {
+  /** Of the instance that was called. */
+  readonly address: string;
+  /** gRPC status code; 0 is OK. */
+  readonly code: number;
+  /** From the stream's start to its end. */
+  readonly latencyMs: number;
+}
+
+/** What a program wants to see of its calls, and say about them. */
+export interface ClientStateOptions {
+  /** Called once for each attempt that reached an instance, failed and retried ones too. What it throws is ignored. */
+  readonly onAttempt?: (attempt: Attempt) => void;
+  /** gRPC status codes that are good answers to this client: policies learn OK from them. */
+  readonly answers?: readonly number[];
+}
+
+/** What is known of one instance: the counters of this client, and what the policy keeps (null: it does not). */
+export interface InstanceStatistics extends InstanceView {
+  /** Attempts that chose this instance since it came. */
+  readonly picks: number;
+  readonly inFlight: number;
+  /** Attempts that ended in neither OK nor CANCELLED. */
+  readonly failures: number;
+}
+
+/** The hold of one attempt on its instance, from the pick to its end. None of its methods throws. */
+export interface Reservation {
+  readonly address: string;
+  /** The stream was opened. */
+  started(): void;
+  /** The stream has ended. */
+  ended(outcome: CallOutcome): void;
+  /** The attempt will not be made. */
+  abandon(): void;
+}
+
+interface Counters {
+  picks: number;
+  inFlight: number;
+  failures: number;
+}
+
+/**
+ * A pick whose stream has not been opened after this time is given back. grpc-js tells nobody when a call is cancelled
+ * between its pick and its stream, so only time can tell; in between it waits for the credentials of the call, mostly
+ * for no time at all, at times for a token server.
+ */
+export const reservationMs = 1000;
+
+/** A policy, what this client counts of its instances, and the picks that have not become streams yet. */
+export class ManagedBalancer {
+  readonly keyed: boolean;
+  readonly #balancer: Balancer;
+  readonly #clock: Clock;
+  readonly #onAttempt: ((attempt: Attempt) => void) | undefined;
+  readonly #answers: readonly number[];
+  readonly #budget: UpdateBudget;
+  #counters = new Map<string, Counters>();
+  #pending: readonly Candidate[] | undefined;
+  // Two generations instead of a time in each: one shared timer, and most are gone within the tick of their pick.
+  #young = new Set<Held>();
+  #old = new Set<Held>();
+  #sweeping = false;
+
+  constructor(balancer: Balancer, { onAttempt, answers = [] }: ClientStateOptions = {}, clock: Clock = systemClock) {
+    this.#balancer = balancer;
+    this.keyed = balancer.place !== undefined;
+    this.#onAttempt = onAttempt;
+    this.#answers = answers;
+    this.#clock = clock;
+    this.#budget = new UpdateBudget(clock);
+  }
+
+  /** The policy gets the list at once, or, when lists come faster than it can digest, later: see `stale`. */
+  update(candidates: readonly Candidate[]): void {
+    const before = this.#counters;
+    this.#counters = new Map(
+      candidates.map(({ address }) => [address, before.get(address) ?? { picks: 0, inFlight: 0, failures: 0 }]),
+    );
+    this.#pending = candidates;
+    if (!candidates.some(({ address }) => before.has(address)) || this.#budget.allows()) this.#digest();
+  }
+
+  /** The policy has not seen the last list yet: picks have to avoid the instances that it does not know to have left. */
+  get stale(): boolean {
+    if (this.#pending !== undefined && this.#budget.allows()) this.#digest();
+    return this.#pending !== undefined;
+  }
+
+  /** Gives the policy the last list whatever it costs. @returns whether that was new to it. */
+  catchUp(): boolean {
+    const behind = this.#pending !== undefined;
+    this.#digest();
+    return behind;
+  }
+
+  #digest(): void {
+    const candidates = this.#pending;
+    this.#pending = undefined;
+    if (candidates !== undefined) this.#budget.charge(() => this.#balancer.update(candidates));
+  }
+
+  has(address: string): boolean {
+    return this.#counters.has(address);
+  }
+
+  /** A pick that counts as in flight from now on. Throws what the policy's `pick` throws. */
+  reserve(options?: PickOptions): Reservation {
+    const picked = this.#balancer.pick(options);
+    const held = new Held(this, picked, this.#counters.get(picked.instance.address), options?.key);
+    this.#young.add(held);
+    if (!this.#sweeping) this.#scheduleSweep();
+    return held;
+  }
+
+  inspect(): readonly InstanceStatistics[] {
+    const views = new Map(this.#balancer.inspect?.().map((view) => [view.address, view]));
+    return [...this.#counters].map(([address, counters]) => {
+      const { latencyMs = null, success = null, load = null, circuit = null } = views.get(address) ?? {};
+      return { address, ...counters, latencyMs, success, load, circuit };
+    });
+  }
+
+  /** A stream opened although its reservation had run out: the instance is to be counted again. */
+  reserveAgain(address: string, key: string | undefined): Picked<Candidate> | undefined {
+    const avoid = (other: string): boolean => other !== address;
+    try {
+      const picked = this.#balancer.pick(key === undefined ? { avoid } : { avoid, key });
+      if (picked.instance.address === address) return picked;
+      picked.abandon();
+    } catch {
+      // Without instances there is nobody to count for.
+    }
+    return undefined;
+  }
+
+  settle(held: Held): void {
+    if (!this.#young.delete(held)) this.#old.delete(held);
+  }
+
+  now(): number {
+    return this.#onAttempt === undefined ? 0 : this.#clock.monotonic();
+  }
+
+  /** What a policy is to learn from an outcome. */
+  learnt(outcome: CallOutcome): CallOutcome {
+    return this.#answers.includes(outcome.code) ? { code: ok } : outcome;
+  }
+
+  tell(address: string, code: number, startedAt: number): void {
+    if (this.#onAttempt === undefined) return;
+    try {
+      this.#onAttempt({ address, code, latencyMs: this.#clock.monotonic() - startedAt });
+    } catch {
+      // Thrown on, a listener's mistake would end the process: grpc-js calls this from a stream's event.
+    }
+  }
+
+  #scheduleSweep(): void {
+    this.#sweeping = true;
+    this.#clock.timer(reservationMs, () => this.#sweep(), { background: true });
+  }
+
+  #sweep(): void {
+    const expired = this.#old;
+    this.#old = this.#young;
+    this.#young = new Set();
+    for (const held of expired) held.abandon();
+    this.#sweeping = false;
+    if (this.#old.size > 0) this.#scheduleSweep();
+  }
+}
+
+class Held implements Reservation {
+  readonly address: string;
+  readonly #owner: ManagedBalancer;
+  readonly #counters: Counters | undefined;
+  readonly #key: string | undefined;
+  #picked: Picked<Candidate> | undefined;
+  #startedAt = 0;
+  #counted = true;
+
+  constructor(
+    owner: ManagedBalancer,
+    picked: Picked<Candidate>,
+    counters: Counters | undefined,
+    key: string | undefined,
+  ) {
+    this.#owner = owner;
+    this.#picked = picked;
+    this.#counters = counters;
+    this.#key = key;
+    this.address = picked.instance.address;
+    if (counters !== undefined) {
+      counters.picks++;
+      counters.inFlight++;
+    }
+  }
+
+  started(): void {
+    this.#startedAt = this.#owner.now();
+    if (this.#counted) {
+      this.#owner.settle(this);
+      return;
+    }
+    this.#counted = true;
+    this.#picked = this.#owner.reserveAgain(this.address, this.#key);
+    if (this.#counters !== undefined) this.#counters.inFlight++;
+  }
+
+  ended(outcome: CallOutcome): void {
+    if (!this.#leave()) return;
+    const failed = outcome.code !== ok && outcome.code !== cancelled;
+    if (failed && this.#counters !== undefined) this.#counters.failures++;
+    this.#report((picked) => picked.done(this.#owner.learnt(outcome)));
+    this.#owner.tell(this.address, outcome.code, this.#startedAt);
+  }
+
+  abandon(): void {
+    if (!this.#leave()) return;
+    this.#owner.settle(this);
+    this.#report((picked) => picked.abandon());
+  }
+
+  #leave(): boolean {
+    if (!this.#counted) return false;
+    this.#counted = false;
+    if (this.#counters !== undefined) this.#counters.inFlight--;
+    return true;
+  }
+
+  #report(how: (picked: Picked<Candidate>) => void): void {
+    const picked = this.#picked;
+    this.#picked = undefined;
+    if (picked === undefined) return;
+    try {
+      how(picked);
+    } catch {
+      // grpc-js calls this from a stream's event, where what a policy throws would end the process.
+    }
+  }
+}
