@@ -1,6 +1,6 @@
 import type { Interfaces } from '@oclif/core';
 import { Command } from '@oclif/core/command';
-import type { Etcd } from '../core/etcd/port.js';
+import type { Etcd, EtcdSettings } from '../core/etcd/port.js';
 import type { LbctlError } from '../core/model/errors.js';
 import { resolveSettings } from './connection/settings.js';
 import { renderError } from './errors.js';
@@ -81,8 +81,17 @@ export abstract class BaseCommand extends Command {
 
   /** The shared connection; left when the process ends. etcd3 and gRPC are loaded here, by the verbs that need them. */
   protected async connect(flags: ConnectionFlagValues): Promise<Etcd> {
-    const { etcd: settings, warnings } = await resolveSettings(flags, process.env);
+    return this.open(await this.settings(flags));
+  }
+
+  /** How etcd is reached, by flags and environment; what there is to say about them is told. */
+  protected async settings(flags: ConnectionFlagValues): Promise<EtcdSettings> {
+    const { etcd, warnings } = await resolveSettings(flags, process.env);
     for (const warning of warnings) this.tell(`Warning: ${warning}`);
+    return etcd;
+  }
+
+  protected async open(settings: EtcdSettings): Promise<Etcd> {
     const { connect } = await import('../core/etcd/connection.js');
     const etcd = await connect(settings);
     this.lifetime.defer(() => etcd.close());

@@ -3,7 +3,6 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { callRequest } from '../cli/call/request.js';
 import { callText } from '../cli/call/text.js';
-import { resolveSettings } from '../cli/connection/settings.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
 
 const list = { multiple: true, multipleNonGreedy: true } as const;
@@ -64,10 +63,10 @@ export default class Call extends BaseCommand {
     const isTerminal = process.stderr.isTTY === true && this.format === 'table';
     const { results, error } = await callService(args.service, request, {
       lifetime: this.lifetime,
-      etcd: async (endpoints = flags.endpoints) => ({
-        settings: (await resolveSettings({ ...flags, endpoints }, process.env)).etcd,
-        connection: await this.connect({ ...flags, endpoints }),
-      }),
+      etcd: async (endpoints = flags.endpoints) => {
+        const settings = await this.settings({ ...flags, endpoints });
+        return { settings, connection: await this.open(settings) };
+      },
       tell,
       progress: new Progress(isTerminal, (text) => void process.stderr.write(text), tell),
     });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createBalancer, policyNamed } from '../../core/balancer/policies.js';
+import { isKeyed, policyNamed } from '../../core/balancer/policies.js';
+import { defaultHashKeyHeaders } from '../../core/grpc/policies/policy-config.js';
 import { parseDuration, parseTimeout } from '../../core/model/duration.js';
 import { LbctlError, messageOf } from '../../core/model/errors.js';
 import type { CallPlan } from '../../core/operations/call.js';
@@ -38,8 +39,6 @@ export interface CallRequest {
   readonly retry: boolean;
 }
 
-/** Where policies look for a key by default (core/grpc, which is loaded only when calls are made). */
-const defaultHashKeyHeaders = ['x-lb-hash-key', 'x-user-id'];
 const defaultCount = 10;
 /** With a rate: so many calls may be in flight before further ones are held back. */
 const defaultMostInFlight = 1000;
@@ -63,7 +62,7 @@ export function callRequest(flags: CallFlags): CallRequest {
   const hasKey =
     Boolean(flags.key) ||
     metadata.some(([name, value]) => value !== '' && defaultHashKeyHeaders.includes(name.toLowerCase()));
-  const keyed = policies.find((policy) => createBalancer(policy).place !== undefined);
+  const keyed = policies.find(isKeyed);
   if (keyed !== undefined && !hasKey) {
     throw usage(`${keyed} needs the hash key of each call`, "Add --key user:42, or --key 'user:{n}' for one a call.");
   }

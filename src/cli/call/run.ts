@@ -52,9 +52,6 @@ export async function callService(
   const to = await destination(service, surroundings);
   const method = await chooseMethod(to, request);
   const runs = request.policies.map((policy) => prepare(to, policy, method, request, lifetime.signal));
-  lifetime.defer(() => {
-    for (const { caller } of runs) caller.close();
-  });
   const close = () => {
     for (const { caller } of runs) caller.close();
   };

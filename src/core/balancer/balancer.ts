@@ -110,18 +110,28 @@ export function distinct<I extends Candidate>(instances: readonly I[]): I[] {
   return [...byAddress.values()];
 }
 
-/** The instances that are not to be avoided; all of them when none is left. */
+/** By address: clients that got the set in different orders must agree on a key's owner. */
+export function sorted<I extends Candidate>(instances: readonly I[]): I[] {
+  return distinct(instances).sort((a, b) => (a.address < b.address ? -1 : 1));
+}
+
+/** Those of `all` that are not to be avoided; all of them when none is left. */
+export function leftOf<T>(all: readonly T[], avoid: PickOptions['avoid'], addressOf: (one: T) => string): readonly T[] {
+  if (avoid === undefined) return all;
+  const left = all.filter((one) => !avoid(addressOf(one)));
+  return left.length === 0 ? all : left;
+}
+
+const ownAddress = ({ address }: Candidate): string => address;
+
 export function instancesLeft<I extends Candidate>(
   instances: readonly I[],
   options: PickOptions | undefined,
 ): readonly I[] {
-  const avoid = options?.avoid;
-  if (avoid === undefined) return instances;
-  const left = instances.filter(({ address }) => !avoid(address));
-  return left.length === 0 ? instances : left;
+  return leftOf(instances, options?.avoid, ownAddress);
 }
 
-/** The same, by address: clients that got the set in different orders must agree on a key's owner. */
-export function sorted<I extends Candidate>(instances: readonly I[]): I[] {
-  return distinct(instances).sort((a, b) => (a.address < b.address ? -1 : 1));
+/** The keys of both are the same: what depends on the addresses alone need not be built again. */
+export function sameAddresses(a: ReadonlyMap<string, unknown>, b: ReadonlyMap<string, unknown>): boolean {
+  return a.size === b.size && [...a.keys()].every((address) => b.has(address));
 }

@@ -9,8 +9,10 @@ import {
   noInstance,
   type Picked,
   type PickOptions,
+  sameAddresses,
 } from './balancer.js';
-import { type CountedNode, keepNodes, learnNothing, nodesLeft, OpenCall } from './counted.js';
+import { type CountedNode, keepNodes, learnNothing, nodesLeft, OpenCall, viewOfInFlight } from './counted.js';
+import { placeOnRing } from './place-on-ring.js';
 
 const defaultLoadFactor = 1.25;
 
@@ -37,12 +39,9 @@ export class BoundedLoad<I extends Candidate> implements Balancer<I> {
     const before = this.#byAddress;
     this.#nodes = keepNodes(this.#nodes, instances, (instance) => ({ instance, inFlight: 0 }));
     this.#byAddress = new Map(this.#nodes.map((node) => [node.instance.address, node]));
-    const isSame = before.size === this.#byAddress.size && [...before.keys()].every((key) => this.#byAddress.has(key));
-    if (!isSame)
-      this.#ring = new Ring(
-        [...this.#byAddress.keys()].map((address) => ({ address })),
-        'gozero',
-      );
+    if (sameAddresses(before, this.#byAddress)) return;
+    const nodes = [...this.#byAddress.keys()].map((address) => ({ address }));
+    this.#ring = new Ring(nodes, 'gozero');
   }
 
   pick(options: PickOptions = {}): Picked<I> {
@@ -59,21 +58,11 @@ export class BoundedLoad<I extends Candidate> implements Balancer<I> {
 
   /** Where the key is at home; a pick goes there unless it is full. */
   place(key: string, nextLimit: number): KeyPlacement {
-    const lookup = this.#ring.lookup(key);
-    if (lookup === null) throw noInstance();
-    const { address, hash, point, virtualNode } = lookup;
-    const next = nextLimit > 0 ? this.#ring.owners(key, nextLimit + 1).slice(1) : [];
-    return { address, hash, point, virtualNode, next };
+    return placeOnRing(this.#ring, key, nextLimit);
   }
 
   inspect(): InstanceView[] {
-    return this.#nodes.map(({ instance: { address }, inFlight }) => ({
-      address,
-      inFlight,
-      latencyMs: null,
-      success: null,
-      load: inFlight,
-    }));
+    return this.#nodes.map(viewOfInFlight);
   }
 
   #mostInFlight(nodes: readonly CountedNode<I>[]): number {

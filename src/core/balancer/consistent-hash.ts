@@ -5,11 +5,11 @@ import {
   distinct,
   type KeyPlacement,
   missingKey,
-  noInstance,
   type Picked,
   type PickOptions,
   picked,
 } from './balancer.js';
+import { placeOnRing } from './place-on-ring.js';
 
 /**
  * The owner of the key on a ring: a change of the set moves only the keys that it must.
@@ -54,12 +54,7 @@ export class ConsistentHash<I extends Candidate> implements Balancer<I> {
   }
 
   place(key: string, nextLimit: number): KeyPlacement {
-    const lookup = this.#ring.lookup(key);
-    if (lookup === null) throw noInstance();
-    const { address, hash, point, virtualNode } = lookup;
-    const next = nextLimit > 0 ? this.#ring.owners(key, nextLimit + 1) : [];
-    next.shift();
-    return { address, hash, point, virtualNode, next };
+    return placeOnRing(this.#ring, key, nextLimit);
   }
 
   #ringNode({ address, weight }: Candidate): RingNode {

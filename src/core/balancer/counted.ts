@@ -1,4 +1,12 @@
-import { type CallOutcome, type Candidate, distinct, type Picked } from './balancer.js';
+import {
+  type CallOutcome,
+  type Candidate,
+  distinct,
+  type InstanceView,
+  leftOf,
+  type Picked,
+  type PickOptions,
+} from './balancer.js';
 
 /** What a policy keeps of one instance while it counts the calls in flight there. */
 export interface CountedNode<I extends Candidate> {
@@ -55,14 +63,19 @@ export function keepNodes<I extends Candidate, N extends CountedNode<I>>(
   });
 }
 
+const addressOf = ({ instance }: CountedNode<Candidate>): string => instance.address;
+
 /** The nodes that are not to be avoided; all of them when none is left. */
 export function nodesLeft<I extends Candidate, N extends CountedNode<I>>(
   nodes: readonly N[],
-  avoid: ((address: string) => boolean) | undefined,
+  avoid: PickOptions['avoid'],
 ): readonly N[] {
-  if (avoid === undefined) return nodes;
-  const left = nodes.filter(({ instance }) => !avoid(instance.address));
-  return left.length === 0 ? nodes : left;
+  return leftOf(nodes, avoid, addressOf);
+}
+
+/** Of a policy that knows the calls in flight and nothing else. */
+export function viewOfInFlight({ instance: { address }, inFlight }: CountedNode<Candidate>): InstanceView {
+  return { address, inFlight, latencyMs: null, success: null, load: inFlight };
 }
 
 export const learnNothing = (): void => {};

@@ -6,7 +6,7 @@ import {
   type Picked,
   type PickOptions,
 } from './balancer.js';
-import { type CountedNode, keepNodes, learnNothing, OpenCall } from './counted.js';
+import { type CountedNode, keepNodes, learnNothing, OpenCall, viewOfInFlight } from './counted.js';
 
 /** The instance with the fewest calls in flight. Those that tie take turns: else an idle fleet would be its first instance. */
 export class LeastActive<I extends Candidate> implements Balancer<I> {
@@ -24,13 +24,7 @@ export class LeastActive<I extends Candidate> implements Balancer<I> {
   }
 
   inspect(): InstanceView[] {
-    return this.#nodes.map(({ instance: { address }, inFlight }) => ({
-      address,
-      inFlight,
-      latencyMs: null,
-      success: null,
-      load: inFlight,
-    }));
+    return this.#nodes.map(viewOfInFlight);
   }
 
   #least(avoid: ((address: string) => boolean) | undefined): CountedNode<I> | undefined {

@@ -12,6 +12,7 @@ import {
   type Picked,
   type PickOptions,
   picked,
+  sameAddresses,
 } from './balancer.js';
 
 /**
@@ -39,8 +40,8 @@ export class Maglev<I extends Candidate> implements Balancer<I> {
   update(instances: readonly I[]): void {
     const before = this.#instances;
     this.#instances = new Map(distinct(instances).map((instance) => [instance.address, instance]));
-    const isSame = before.size === this.#instances.size && [...before.keys()].every((key) => this.#instances.has(key));
-    if (!isSame) this.#table = new MaglevTable([...this.#instances.keys()], this.tableSize);
+    if (!sameAddresses(before, this.#instances))
+      this.#table = new MaglevTable([...this.#instances.keys()], this.tableSize);
   }
 
   pick(options: PickOptions = {}): Picked<I> {

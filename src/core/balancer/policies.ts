@@ -87,3 +87,8 @@ export function policyNamed(name: string): PolicyName {
 export function createBalancer<I extends Candidate>(name: string, options: Partial<PolicyOptions> = {}): Balancer<I> {
   return factories[policyNamed(name)]<I>({ rng: systemRng, clock: systemClock, ...options });
 }
+
+/** Whether the policy decides by a key, so that each pick needs one. @throws USAGE for an unknown name. */
+export function isKeyed(name: string): boolean {
+  return createBalancer(name).place !== undefined;
+}

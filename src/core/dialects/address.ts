@@ -44,13 +44,10 @@ export function undialable(address: string): string | null {
   return null;
 }
 
-/**
- * An address that may be registered: a host and a port from 1 to 65535, no blanks.
- * @throws USAGE with the remedy.
- */
-export function checkAddress(address: string): void {
+/** Why this is not a host and a port from 1 to 65535 without blanks, or null. */
+export function addressFault(address: string): string | null {
   const { host, port, unbracketed } = splitHostPort(address);
-  const why = /[\s\p{C}/]/u.test(address)
+  return /[\s\p{C}/]/u.test(address)
     ? 'it contains blanks, control characters or a slash'
     : unbracketed
       ? 'an IPv6 host needs brackets'
@@ -61,6 +58,11 @@ export function checkAddress(address: string): void {
           : host === ''
             ? 'the host is missing'
             : null;
+}
+
+/** @throws USAGE with the remedy for what cannot be registered as an address. */
+export function checkAddress(address: string): void {
+  const why = addressFault(address);
   if (why === null) return;
   throw new LbctlError('USAGE', `"${address}" cannot be an instance's address: ${why}`, {
     suggestions: ['Write host:port, for example 10.0.0.7:8080 or [fd00::7]:8080.'],

@@ -1,5 +1,6 @@
 import type { experimental } from '@grpc/grpc-js';
 import type { Candidate } from '../balancer/balancer.js';
+import { splitHostPort } from '../dialects/address.js';
 
 /** What rides from a resolver to a policy's picker with one endpoint: at least what policies need, mostly an `Instance`. */
 export interface InstanceEndpoint extends experimental.Endpoint {
@@ -9,8 +10,6 @@ export interface InstanceEndpoint extends experimental.Endpoint {
 
 /** `instance.address` is `host:port`, an IPv6 host in brackets; a host name is left to the connection to look up. */
 export function endpointOf(instance: Candidate): InstanceEndpoint {
-  const { address } = instance;
-  const colon = address.lastIndexOf(':');
-  const host = address.slice(0, colon).replace(/^\[(.*)\]$/, '$1');
-  return { addresses: [{ host, port: Number(address.slice(colon + 1)) }], instance };
+  const { host, port } = splitHostPort(instance.address);
+  return { addresses: [{ host, port: port ?? 0 }], instance };
 }

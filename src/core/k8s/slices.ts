@@ -1,4 +1,5 @@
 import type { V1EndpointSlice } from '@kubernetes/client-node';
+import { joinHostPort } from '../dialects/address.js';
 
 /** The EndpointSlices of one service, by name. Immutable. */
 export type Slices = ReadonlyMap<string, V1EndpointSlice>;
@@ -43,7 +44,7 @@ export function podsOf(slices: Slices, port: number | null): readonly Pod[] {
       // Kubernetes gives no meaning to further addresses.
       const host = addresses[0];
       if (host === undefined || conditions?.ready === false || conditions?.terminating === true) continue;
-      const address = host.includes(':') ? `[${host}]:${podPort}` : `${host}:${podPort}`;
+      const address = joinHostPort(host, podPort);
       pods.set(address, { address, zone: zone ?? '' });
     }
   }

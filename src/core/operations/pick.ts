@@ -1,5 +1,5 @@
 import type { Balancer, Candidate, KeyPlacement } from '../balancer/balancer.js';
-import { createBalancer, type PolicyName, policyNamed } from '../balancer/policies.js';
+import { createBalancer, isKeyed, type PolicyName, policyNamed } from '../balancer/policies.js';
 import type { RingFlavour } from '../hashing/ring.js';
 import type { Rng } from '../model/clock.js';
 import { LbctlError } from '../model/errors.js';
@@ -167,8 +167,7 @@ export function chosenPolicy(
       suggestions: ['Use --policy consistent_hash, or leave --ring out.'],
     });
   }
-  const keyed = createBalancer(policy, { rng: () => 0 }).place !== undefined;
-  return { policy, ring: policy === 'consistent_hash' ? (ring ?? 'gozero') : null, keyed };
+  return { policy, ring: policy === 'consistent_hash' ? (ring ?? 'gozero') : null, keyed: isKeyed(policy) };
 }
 
 function createGroup({ service, nodes }: PickGroup, request: PickRequest): Group {

@@ -23,11 +23,6 @@ export interface PolicySettings extends HashKeySettings {
 /** The second is the header of go-zero programs that hash by user. */
 export const defaultHashKeyHeaders: readonly string[] = ['x-lb-hash-key', 'x-user-id'];
 
-/** The one place where settings become a balancer. @throws USAGE for settings that it cannot be built from. */
-function build({ policy, ...options }: { readonly policy: string }): Balancer {
-  return createConfigured({ ...options, policy });
-}
-
 /** Settings of a policy that were checked, as grpc-js hands them to the load balancer. */
 export class PolicyConfig implements experimental.TypedLoadBalancingConfig {
   readonly hashKeyHeaders: readonly string[];
@@ -51,7 +46,7 @@ export class PolicyConfig implements experimental.TypedLoadBalancingConfig {
   }
 
   createBalancer(): Balancer {
-    return build(this.#forBalancer);
+    return createConfigured(this.#forBalancer);
   }
 
   getLoadBalancerName(): string {

@@ -1,5 +1,5 @@
 import type { Candidate } from '../../balancer/balancer.js';
-import { isAnyHost, splitHostPort } from '../../dialects/address.js';
+import { addressFault, isAnyHost, splitHostPort } from '../../dialects/address.js';
 import type { Instance } from '../../model/instance.js';
 
 /**
@@ -18,10 +18,7 @@ export function inRotation(instances: readonly Instance[]): readonly Instance[] 
 
 /** A loopback address can be: a client may live on the same machine. One that names every interface cannot. */
 function canBeDialled(address: string): boolean {
-  const { host, port, unbracketed } = splitHostPort(address);
-  return (
-    !unbracketed && port !== null && port >= 1 && port <= 65_535 && !isAnyHost(host) && !/[\s\p{C}/]/u.test(address)
-  );
+  return addressFault(address) === null && !isAnyHost(splitHostPort(address).host);
 }
 
 /** Whether no call could tell the two apart. Revisions, leases and owners are for operators. */
