@@ -186,7 +186,12 @@ function failureOf(results: readonly CallResult[], runs: readonly Run[]): LbctlE
     'CHECK_FAILED',
     `${errors} of ${calls} calls failed${words ? `, the last one with: ${words}` : ''}`,
     {
-      suggestions: service?.includes('://') ? [] : [`lbctl list ${service} --probe`],
+      suggestions: [
+        ...(words?.includes('Protocol error')
+          ? ['What listens there does not speak gRPC (the instances of `lbctl demo` do not).']
+          : []),
+        ...(service?.includes('://') ? [] : [`lbctl list ${service} --probe`]),
+      ],
     },
   );
 }

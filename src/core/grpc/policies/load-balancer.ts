@@ -150,7 +150,7 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
     if (!child.active) return;
     const lost = child.state === READY && state !== READY;
     child.state = state;
-    if (error !== null) this.#lastError = error;
+    if (error !== null) this.#lastError = causeOf(error);
     // A lost connection is opened again at once, and says that the list may be out of date.
     if (state === IDLE) child.leaf.exitIdle();
     if (lost) this.#helper.requestReresolution();
@@ -232,6 +232,11 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
   getTypeName(): string {
     return this.#typeName;
   }
+}
+
+/** What a leaf says, without the frame that grpc-js puts around it: ours says the same. */
+function causeOf(error: string): string {
+  return error.replace(/^No connection established\. Last error: /, '').replace(/\.? Resolution note: *$/, '');
 }
 
 /** The instance that a resolver of lbctl put there; for any other resolver, the address with weight 1. */
