@@ -292,13 +292,7 @@ export class MemoryEtcd implements Etcd {
     if (options.signal?.aborted) throw new LbctlError('ETCD_TIMEOUT', 'aborted');
     if (this.store.fault === 'down') throw new LbctlError('ETCD_UNREACHABLE', 'connection refused');
     if (this.store.fault === 'hung') {
-      await new Promise<void>((resolve) => {
-        const timer = this.store.clock.timer(options.timeoutMs ?? 3000, resolve);
-        options.signal?.addEventListener('abort', () => {
-          timer.cancel();
-          resolve();
-        });
-      });
+      await sleep(this.store.clock, options.timeoutMs ?? 3000, options.signal);
       throw new LbctlError('ETCD_TIMEOUT', 'no answer');
     }
   }
