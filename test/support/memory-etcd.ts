@@ -17,7 +17,7 @@ import type {
   WatchHandlers,
   WatchRequest,
 } from '../../src/core/etcd/port.js';
-import type { Clock, Timer } from '../../src/core/model/clock.js';
+import { type Clock, sleep, type Timer } from '../../src/core/model/clock.js';
 import { LbctlError } from '../../src/core/model/errors.js';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
