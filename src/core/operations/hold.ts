@@ -66,6 +66,8 @@ class Holder implements Held {
   /** When each was taken out again lately. */
   readonly #held: Map<string, number[]>;
   readonly #guardKey: string;
+  /** How each is out, remembered for an etcd that forgets it. */
+  readonly #strategies = new Map<string, Strategy>();
   #guardVersion = 0n;
   #running: Promise<void> = Promise.resolve();
 
@@ -120,9 +122,10 @@ class Holder implements Held {
   /** One that takes calls though it should not; a publisher of ours that is about to obey is none. */
   #back({ instances, state }: Look): { address: string; strategy: Strategy | null } | undefined {
     for (const address of this.#held.keys()) {
+      const strategy = state.pauseRecord(address)?.strategy ?? null;
+      if (strategy) this.#strategies.set(address, strategy);
       const up = instances.filter((one) => one.address === address && isUp(one));
       if (up.length === 0) continue;
-      const strategy = state.pauseRecord(address)?.strategy ?? null;
       if (strategy === 'managed' && up.every((one) => one.owner !== null)) continue;
       return { address, strategy };
     }
@@ -142,7 +145,8 @@ class Holder implements Held {
       this.#end(address, putBack(service, address, recorded ?? 'managed'));
       return;
     }
-    const strategy = recorded ?? this.#request.strategy ?? 'auto';
+    const known = recorded ?? this.#strategies.get(address);
+    const strategy = known ?? this.#request.strategy ?? 'auto';
     const direction = pauseDirection(
       { ...this.#request, selectors: [address], strategy, verb, minAvailable: { count: 0 } },
       null,
@@ -160,7 +164,7 @@ class Holder implements Held {
     if (written === null) return;
     this.#held.set(address, [...lately, now]);
     this.#guardVersion = await this.#readGuard().catch(() => 1n);
-    this.#listener.again(address, recorded ?? 'managed');
+    this.#listener.again(address, known ?? 'managed');
   }
 
   #end(address: string, error: LbctlError): void {

@@ -55,8 +55,8 @@ export function planPause(
     const going = [...leaving].join(', ');
     throw new LbctlError(
       'GUARD_REFUSED',
-      `--min-available ${minimumText(policy.minAvailable, all.length)} of ${service}: ${up.length} are up, and without ` +
-        `${going} ${counted.length} would be${answer}; ${needed} must stay`,
+      `--min-available ${minimumText(policy.minAvailable, all.length)} of ${service}: of ${up.length} up ${counted.length} would ` +
+        `be left without ${going}${answer}; ${needed} must stay`,
       {
         suggestions: [
           `lbctl list ${service} shows which are out; resume or add one first.`,
