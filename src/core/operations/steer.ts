@@ -234,7 +234,7 @@ async function confirm(
     const join = async () => {
       for (let attempt = 0; !ending.signal.aborted; attempt++) {
         try {
-          const listener = { current: glance, changed: glance, live: glance };
+          const listener = { current: glance, changed: glance, arriving: glance, live: glance };
           return await joinCluster(etcd, request.service, listener, request, ports);
         } catch {
           await pauseFor(attempt);
