@@ -41,6 +41,21 @@ export class OverlayKeys {
     return `${this.root}guard/${escapeName(service)}`;
   }
 
+  /** Who runs the command of a drain. */
+  drain(service: string, address: string): string {
+    return `${this.root}drain/${escapeName(service)}/${escapeName(address)}`;
+  }
+
+  /** Who rolls the service. */
+  rollLock(service: string): string {
+    return `${this.root}roll/${escapeName(service)}/lock`;
+  }
+
+  /** How far a roll of the service has come. */
+  rollState(service: string): string {
+    return `${this.root}roll/${escapeName(service)}/state`;
+  }
+
   /** The service and last part of a meta or pause key, null for any other key. */
   parse(key: string): { kind: 'meta' | 'pause'; service: string; name: string } | null {
     if (!key.startsWith(this.root)) return null;

@@ -1,0 +1,102 @@
+import type { Etcd } from '../../etcd/port.js';
+import { formatDuration } from '../../model/duration.js';
+import { isLbctlError, LbctlError, messageOf } from '../../model/errors.js';
+import { resumeInstances } from '../resume.js';
+import { isOut, isPaused } from './conditions.js';
+import { CommandFailed } from './drain-one.js';
+import { instancesAt } from './facts.js';
+import type { DrainInstance, DrainPorts, DrainRequest } from './request.js';
+import { Interrupted, NotMet, notMetError } from './wait.js';
+
+/** What a failed or interrupted drain of one address left behind. */
+export interface Aftermath {
+  readonly instance: DrainInstance;
+  /** Null: it was interrupted. */
+  readonly error: LbctlError | null;
+  readonly exitCode?: number;
+}
+
+/** A look at what is so, or the resume of `--on-failure resume`, is not waited for longer than this. */
+const afterwardsMs = 3000;
+
+/** Puts it back when that was asked for, looks at what is so now, and says which command goes on or takes back. */
+export async function aftermath(
+  etcd: Etcd,
+  request: DrainRequest,
+  ports: DrainPorts,
+  { address, strategy = '', waitedMs = 0 }: Pick<DrainInstance, 'address'> & Partial<DrainInstance>,
+  failure: unknown,
+): Promise<Aftermath> {
+  const problem = request.onFailure === 'resume' ? await putBack(etcd, request, ports, address) : null;
+  const state = await stateNow(etcd, request, address);
+  const words = [stateWords(state), ...(problem === null ? [] : [`not resumed: ${problem}`])].join('; ');
+  const instance = { address, state, strategy, waitedMs, condition: `${reasonOf(failure)}; ${words}` };
+  if (failure instanceof Interrupted) return { instance, error: null };
+  const suggestions = nextSteps(request, address, state);
+  return { instance, ...errorOf(failure, words, suggestions) };
+}
+
+async function putBack(etcd: Etcd, request: DrainRequest, ports: DrainPorts, address: string): Promise<string | null> {
+  // Even when it was interrupted: that is what it was asked for.
+  const { signal: _, ...rest } = request;
+  try {
+    const signal = AbortSignal.timeout(afterwardsMs);
+    const asked = { ...rest, selectors: [address], confirmWithinMs: afterwardsMs, signal };
+    const { error } = await resumeInstances(etcd, asked, ports);
+    return error && error.message;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+async function stateNow(etcd: Etcd, request: DrainRequest, address: string): Promise<DrainInstance['state']> {
+  try {
+    const instances = await instancesAt(etcd, request, address, { timeoutMs: afterwardsMs });
+    if (isOut(instances)) return 'paused';
+    if (instances.some(({ admin }) => admin === 'up')) return 'up';
+    return isPaused(instances) ? 'paused' : 'gone';
+  } catch {
+    return 'unknown';
+  }
+}
+
+function stateWords(state: DrainInstance['state']): string {
+  switch (state) {
+    case 'paused':
+      return 'it stays out of rotation';
+    case 'up':
+      return 'it is in rotation';
+    case 'gone':
+      return 'nobody registers it, and no pause stands';
+    case 'unknown':
+      return 'etcd does not say whether it is out of rotation';
+  }
+}
+
+/** Which command goes on, and which takes back. */
+export function nextSteps({ service }: DrainRequest, address: string, state: DrainInstance['state']): string[] {
+  const goOn = 'The same command line goes on with it.';
+  if (state === 'up' || state === 'gone') return [goOn];
+  return [goOn, `lbctl resume ${service} ${address} puts it back.`];
+}
+
+function reasonOf(failure: unknown): string {
+  if (failure instanceof Interrupted) return 'interrupted';
+  if (failure instanceof NotMet) return `not met within ${formatDuration(failure.timeoutMs)}: ${failure.message}`;
+  return messageOf(failure);
+}
+
+function errorOf(failure: unknown, words: string, suggestions: readonly string[]): Omit<Aftermath, 'instance'> {
+  if (failure instanceof NotMet) {
+    const { code, message, cause } = notMetError(failure, []);
+    return { error: new LbctlError(code, `${message}; ${words}`, { cause, suggestions }) };
+  }
+  if (failure instanceof CommandFailed) {
+    const error = new LbctlError('COMMAND_FAILED', `${failure.message}; ${words}`, { suggestions });
+    return { error, exitCode: failure.exitCode };
+  }
+  if (!isLbctlError(failure)) throw failure;
+  const all = [...failure.suggestions, ...suggestions];
+  const { code, message, cause } = failure;
+  return { error: new LbctlError(code, `${message}; ${words}`, { cause, suggestions: all }) };
+}

@@ -1,0 +1,81 @@
+import { splitHostPort } from '../../dialects/address.js';
+import { readState } from '../../discovery/read.js';
+import type { CallOptions, Etcd } from '../../etcd/port.js';
+import type { Clock } from '../../model/clock.js';
+import { LbctlError } from '../../model/errors.js';
+import type { Instance } from '../../model/instance.js';
+import { type DrainFacts, isOut } from './conditions.js';
+import type { DrainPorts, DrainRequest } from './request.js';
+
+export async function instancesAt(
+  etcd: Etcd,
+  request: Pick<DrainRequest, 'service'>,
+  address: string,
+  call: CallOptions,
+): Promise<readonly Instance[]> {
+  const { state } = await readState(etcd, request.service, { ...request, ...call });
+  return state.instances().filter((instance) => instance.address === address);
+}
+
+/** Looks at everything that the conditions of one address are made of. */
+export class FactReader {
+  readonly #etcd: Etcd;
+  readonly #request: DrainRequest;
+  readonly #ports: DrainPorts;
+  readonly #address: string;
+  #outSinceMs: number | null = null;
+
+  constructor(etcd: Etcd, request: DrainRequest, ports: DrainPorts, address: string) {
+    this.#etcd = etcd;
+    this.#request = request;
+    this.#ports = ports;
+    this.#address = address;
+  }
+
+  /** @throws ETCD_* */
+  async read(call: CallOptions): Promise<DrainFacts> {
+    const [instances, observers, connections] = await Promise.all([
+      instancesAt(this.#etcd, this.#request, this.#address, call),
+      this.#ports.observers(this.#etcd, this.#request, this.#address, call),
+      this.#request.untilIdle ? connectionsAt(this.#ports, this.#address) : null,
+    ]);
+    return { instances, observers, connections, outForMs: this.#outFor(instances, this.#ports.clock) };
+  }
+
+  #outFor(instances: readonly Instance[], clock: Clock): number | null {
+    if (!isOut(instances)) this.#outSinceMs = null;
+    else this.#outSinceMs ??= clock.monotonic();
+    return this.#outSinceMs === null ? null : clock.monotonic() - this.#outSinceMs;
+  }
+}
+
+async function connectionsAt({ host }: DrainPorts, address: string): Promise<number> {
+  const use = await host.portUse(splitHostPort(address).port ?? 0);
+  if (use === null) throw cannotSee(address, 'this platform has no TCP table that lbctl can read');
+  return use.established;
+}
+
+/**
+ * Whether `--until-idle` can be answered here.
+ * @throws USAGE when it cannot: what is not seen would look idle.
+ */
+export async function checkIdleVisible(
+  { host }: DrainPorts,
+  address: string,
+  instances: readonly Instance[],
+): Promise<void> {
+  const { host: name, port } = splitHostPort(address);
+  if (!(await host.isThisHost(name))) throw cannotSee(address, 'it is not an address of this host');
+  const use = await host.portUse(port ?? 0);
+  if (use === null) throw cannotSee(address, 'this platform has no TCP table that lbctl can read');
+  const lives = instances.some(({ notes }) => !notes.includes('OWNER-GONE'));
+  if (!use.listening && lives) {
+    throw cannotSee(address, `nobody listens on port ${port} in this network namespace (a container has its own)`);
+  }
+}
+
+function cannotSee(address: string, why: string): LbctlError {
+  return new LbctlError('USAGE', `--until-idle cannot see the connections of ${address}: ${why}`, {
+    suggestions: ['Run it on the host of the instance, in its network namespace.', '--grace 5s waits a while instead.'],
+  });
+}
