@@ -30,10 +30,11 @@ export function toLbctlError(error: unknown, verb: string | undefined): LbctlErr
 }
 
 /** What stderr gets for an error: one JSON document, or a message, its causes and what to do. Ends with a newline. */
-export function renderError(error: LbctlError, options: { json: boolean; debug?: boolean }): string {
+export function renderError(error: LbctlError, options: { json: boolean; debug?: boolean; exitCode?: number }): string {
   if (options.json) {
     const { code, message, suggestions } = error;
-    return `${toJson(document({ error: { code, message, exitCode: exitCodeOf[code], suggestions } }))}\n`;
+    const { exitCode = exitCodeOf[code] } = options;
+    return `${toJson(document({ error: { code, message, exitCode, suggestions } }))}\n`;
   }
   // Only oclif's own messages have lines. In any other a line end came from etcd, and could pretend to be advice of ours.
   const lines = [isOclifError(error.cause) ? sanitiseLines(`Error: ${error.message}`) : line('Error: ', error.message)];

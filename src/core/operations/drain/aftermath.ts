@@ -43,7 +43,7 @@ async function putBack(etcd: Etcd, request: DrainRequest, ports: DrainPorts, add
     const signal = AbortSignal.timeout(afterwardsMs);
     const asked = { ...rest, selectors: [address], confirmWithinMs: afterwardsMs, signal };
     const { error } = await resumeInstances(etcd, asked, ports);
-    return error && error.message;
+    return error?.message ?? null;
   } catch (error) {
     return messageOf(error);
   }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { OverlayKeys } from '../../discovery/overlay.js';
 import type { Etcd } from '../../etcd/port.js';
 import { probeOnce } from '../../health/health-gate.js';
@@ -66,6 +67,8 @@ export class OneDrain {
     if (!isClaim(claim)) return this.#ended('up', `drained and resumed by ${claim.by}`, true);
     try {
       this.#signal = AbortSignal.any([this.#request.signal, claim.lost]);
+      // Every call that is under way listens: no leak, and no reason for Node to warn on stderr.
+      setMaxListeners(0, this.#signal);
       await this.#stillPaused();
       await this.#untilDrained();
       await this.#runCommand(command);

@@ -1,5 +1,6 @@
 import { splitHostPort } from '../../dialects/address.js';
 import { readState } from '../../discovery/read.js';
+import type { DiscoveryOptions } from '../../discovery/service-ranges.js';
 import type { CallOptions, Etcd } from '../../etcd/port.js';
 import type { Clock } from '../../model/clock.js';
 import { LbctlError } from '../../model/errors.js';
@@ -7,13 +8,15 @@ import type { Instance } from '../../model/instance.js';
 import { type DrainFacts, isOut } from './conditions.js';
 import type { DrainPorts, DrainRequest } from './request.js';
 
+/** Everything at one address. Only `call` bounds it: what asks may have been interrupted. @throws ETCD_* */
 export async function instancesAt(
   etcd: Etcd,
-  request: Pick<DrainRequest, 'service'>,
+  request: DiscoveryOptions & { readonly service: string; readonly signal?: AbortSignal },
   address: string,
   call: CallOptions,
 ): Promise<readonly Instance[]> {
-  const { state } = await readState(etcd, request.service, { ...request, ...call });
+  const { service, signal: _, ...discovery } = request;
+  const { state } = await readState(etcd, service, { ...discovery, ...call });
   return state.instances().filter((instance) => instance.address === address);
 }
 
