@@ -78,8 +78,8 @@ export async function waitUntilMet(
   for (;;) {
     if (signal.aborted) throw new Interrupted();
     try {
-      const left = Math.max(1, timeoutMs - elapsedMs());
-      last = await look({ timeoutMs: Math.min(lookWithinMs, left), signal });
+      // The last look, too, has time for its answer: cut short it would pass for an outage.
+      last = await look({ timeoutMs: lookWithinMs, signal });
       away = null;
       tell(last);
       if (last.every(({ met }) => met)) return;
