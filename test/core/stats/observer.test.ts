@@ -67,7 +67,9 @@ describe('an observer', () => {
     set(8n, { 'a:1': 2, 'b:1': 0 });
     await settle();
     expect(await read()).toMatchObject({ revision: 8n, inFlight: new Map([['a:1', 2]]) });
-    expect(store.get(prefix + observer.id)?.lease).toBe(kv?.lease);
+    const now = store.get(prefix + observer.id);
+    expect(now?.lease).toBe(kv?.lease);
+    expect(now?.value.toString()).toContain('"inFlight":{"a:1":2}');
     await observer.stop();
     expect(store.keys()).toEqual([]);
     expect(store.leases.size).toBe(0);

@@ -1,6 +1,7 @@
 import { type ChannelOptions, connectivityState, experimental } from '@grpc/grpc-js';
 import type { Candidate } from '../../balancer/balancer.js';
 import { systemClock, type Timer } from '../../model/clock.js';
+import { onAppliedOf } from '../applied.js';
 import type { InstanceEndpoint } from '../endpoint.js';
 import { ClientState, clientStateOf } from './client-state.js';
 import type { ManagedBalancer } from './managed-balancer.js';
@@ -88,6 +89,8 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
     } else if (changed) {
       this.#report();
     }
+    // Also while calls are held or fail: pickers look up connections in this very map of children.
+    if (this.#balancer !== undefined) onAppliedOf(options)?.({ policy: config.policy, balancer: this.#balancer });
     return true;
   }
 
