@@ -6,6 +6,7 @@ import { definitionsOfProto } from '../../core/grpc/calls/describe.js';
 import { type CallMethod, healthCheck } from '../../core/grpc/calls/method.js';
 import { type ClientSettings, clientOptions } from '../../core/grpc/client/client-options.js';
 import { ClientState } from '../../core/grpc/policies/client-state.js';
+import { observationsEnded } from '../../core/grpc/resolvers/observation.js';
 import { inRotation } from '../../core/grpc/resolvers/rotation.js';
 import { formatTarget, parseTarget } from '../../core/grpc/target.js';
 import { systemClock } from '../../core/model/clock.js';
@@ -56,6 +57,11 @@ export async function callService(
     for (const { caller } of runs) caller.close();
   };
   lifetime.signal.addEventListener('abort', close, { once: true });
+  // However this ends: a record that stayed behind would hold up drains until its lease runs out.
+  lifetime.defer(() => {
+    close();
+    return observationsEnded();
+  });
   try {
     await Promise.all(runs.map(({ caller }) => caller.isReady(Math.max(connectMs, request.timeoutMs))));
     lifetime.signal.throwIfAborted();

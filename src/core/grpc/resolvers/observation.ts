@@ -2,6 +2,16 @@ import type { Etcd } from '../../etcd/port.js';
 import { Observer } from '../../stats/observer.js';
 import type { Spread } from '../applied.js';
 
+const ending = new Set<Promise<void>>();
+
+/**
+ * Resolves when no record of a channel that was closed is left, at most a second after it was: for who ends the process
+ * itself. Otherwise nothing needs to wait for it.
+ */
+export async function observationsEnded(): Promise<void> {
+  await Promise.all(ending);
+}
+
 /** The observer record of one channel: from the first list that its load balancer has applied to the end. */
 export class Observation {
   readonly #etcd: Etcd;
@@ -34,6 +44,10 @@ export class Observation {
 
   /** Within a second, whatever etcd does. */
   async stop(): Promise<void> {
-    await this.#observer?.stop();
+    if (this.#observer === null) return;
+    const stopped = this.#observer.stop();
+    ending.add(stopped);
+    await stopped;
+    ending.delete(stopped);
   }
 }
