@@ -45,7 +45,7 @@ async function observersOf(name: string, of = etcd) {
 }
 async function one(name: string, of = etcd) {
   const read = await observersOf(name, of);
-  await until(async () => (await read()).length === 1, 3000, 'one record');
+  await until(async () => (await read()).length === 1, 15_000, 'one record');
   const [record] = await read();
   if (record === undefined) throw new Error('no record');
   return { read, record };

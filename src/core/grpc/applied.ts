@@ -11,7 +11,8 @@ export interface Spread {
   };
 }
 
-export type OnApplied = (spread: Spread) => void;
+/** `isNews`: calls went by another list before. */
+export type OnApplied = (spread: Spread, isNews: boolean) => void;
 
 // Keys with this prefix are no part of a subchannel's identity.
 const appliedKey = `${experimental.SUBCHANNEL_ARGS_EXCLUDE_KEY_PREFIX}.lbctl.applied`;

@@ -90,7 +90,9 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
       this.#report();
     }
     // Also while calls are held or fail: pickers look up connections in this very map of children.
-    if (this.#balancer !== undefined) onAppliedOf(options)?.({ policy: config.policy, balancer: this.#balancer });
+    if (this.#balancer !== undefined) {
+      onAppliedOf(options)?.({ policy: config.policy, balancer: this.#balancer }, true);
+    }
     return true;
   }
 

@@ -90,8 +90,8 @@ class EtcdSession {
     this.#observation = observation;
     // At every revision, also one that changed nothing: whoever waits for it has to see that it was applied.
     subscriber.onRevision((revision) =>
-      this.#sink.found(inRotation(subscriber.instances()), ifEmpty, (spread) => {
-        if (!this.#isClosed) observation?.applied(revision, spread);
+      this.#sink.found(inRotation(subscriber.instances()), ifEmpty, (spread, isNews) => {
+        if (!this.#isClosed) observation?.applied(revision, spread, isNews);
       }),
     );
   }

@@ -1,6 +1,13 @@
 import type { Etcd } from '../../etcd/port.js';
+import { systemClock, type Timer } from '../../model/clock.js';
 import { Observer } from '../../stats/observer.js';
 import type { Spread } from '../applied.js';
+
+/**
+ * A revision that changes nothing for calls is mostly followed by one that does: a pause record by the leaving of its
+ * instance. Told at once, it would hold up the other one, which is waited for, by the second between two writes.
+ */
+const noNewsMs = 500;
 
 const ending = new Set<Promise<void>>();
 
@@ -20,6 +27,7 @@ export class Observation {
   #observer: Observer | null = null;
   #spread: Spread | null = null;
   #revision = 0n;
+  #noNews: Timer | null = null;
 
   constructor(etcd: Etcd, service: string, options: { readonly client?: string; readonly overlayRoot?: string }) {
     this.#etcd = etcd;
@@ -28,7 +36,7 @@ export class Observation {
   }
 
   /** `spread` picks from nothing any more that had left at `revision`. */
-  applied(revision: bigint, spread: Spread): void {
+  applied(revision: bigint, spread: Spread, isNews: boolean): void {
     this.#revision = revision;
     if (spread.balancer !== this.#spread?.balancer) spread.balancer.onLeaving(() => this.#observer?.changed());
     this.#spread = spread;
@@ -39,12 +47,20 @@ export class Observation {
       inFlight: () => this.#spread?.balancer.leaving() ?? new Map(),
     });
     this.#observer.start();
-    this.#observer.changed();
+    if (isNews) this.#tell();
+    else this.#noNews ??= systemClock.timer(noNewsMs, () => this.#tell(), { background: true });
+  }
+
+  #tell(): void {
+    this.#noNews?.cancel();
+    this.#noNews = null;
+    this.#observer?.changed();
   }
 
   /** Within a second, whatever etcd does. */
   async stop(): Promise<void> {
     if (this.#observer === null) return;
+    this.#noNews?.cancel();
     const stopped = this.#observer.stop();
     ending.add(stopped);
     await stopped;

@@ -49,16 +49,16 @@ export function resolverOf<T extends Target>(
       const pusher = new Pusher<Resolution>(
         (resolution) => {
           spread = null;
-          this.#push(resolution, (by) => {
+          this.#push(resolution, (by, isNews) => {
             spread = by;
-            if (resolution.instances !== null) resolution.onApplied?.(by);
+            if (resolution.instances !== null) resolution.onApplied?.(by, isNews);
           });
         },
         sameResolution,
         systemClock,
         (resolution) => {
           // What calls go by already is applied as it comes.
-          if (spread !== null && resolution.instances !== null) resolution.onApplied?.(spread);
+          if (spread !== null && resolution.instances !== null) resolution.onApplied?.(spread, false);
         },
       );
       const close = this.#source.open({
