@@ -2,7 +2,8 @@ import * as Flags from '@oclif/core/flags';
 import { parseTimeout } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
 import type { DrainRequest } from '../../core/operations/drain/request.js';
-import { whoAmI } from '../steering/steering.js';
+import { selectionFlags, whoAmI } from '../steering/steering.js';
+import { takeOutFlags, takeOutRequest } from '../steering/take-out.js';
 
 /** What `drain` and `roll` have in common. */
 export const drainFlags = {
@@ -34,25 +35,20 @@ export const drainFlags = {
     helpValue: 'DURATION',
     default: '10s',
   }),
-  'min-available': Flags.integer({
-    summary: 'Refuse when fewer would stay up; 0 lets the last one go.',
-    min: 0,
-    default: 1,
-  }),
-  reason: Flags.string({ summary: 'Why, for others to see.', helpValue: 'TEXT', default: '' }),
-  'dry-run': Flags.boolean({ summary: 'Show what would be done, and do nothing.' }),
+  ...takeOutFlags,
+  reason: selectionFlags.reason,
+  'dry-run': selectionFlags['dry-run'],
 };
 
-interface DrainFlagValues {
+type DrainFlagValues = Parameters<typeof takeOutRequest>[0] & {
   readonly 'until-idle': boolean;
   readonly grace: string;
   readonly timeout: string;
   readonly health: string;
   readonly 'on-failure': 'keep' | 'resume';
-  readonly 'min-available': number;
-  readonly reason: string;
+  readonly reason?: string | undefined;
   readonly 'dry-run': boolean;
-}
+};
 
 export function drainRequest(
   flags: DrainFlagValues,
@@ -60,8 +56,8 @@ export function drainRequest(
 ): Omit<DrainRequest, 'service' | 'selectors' | 'command' | 'verb'> {
   return {
     by: whoAmI(process.env),
-    reason: flags.reason,
-    minAvailable: flags['min-available'],
+    reason: flags.reason ?? '',
+    ...takeOutRequest(flags),
     waitMs: parseTimeout(flags.timeout, '--timeout'),
     untilIdle: flags['until-idle'],
     graceMs: parseTimeout(flags.grace, '--grace'),

@@ -3,6 +3,7 @@ import { systemPorts } from '../../core/discovery/ports.js';
 import { probeFor } from '../../core/health/probe.js';
 import { thisHost } from '../../core/host/this-host.js';
 import type { DrainPorts } from '../../core/operations/drain/request.js';
+import { remarks } from '../steering/steering.js';
 import { DrainProgressLines } from './progress.js';
 import { commandRunner, type RunContext } from './run-command.js';
 
@@ -17,9 +18,11 @@ export function drainPorts(
     process: { host: hostname(), pid: process.pid },
     host: thisHost,
     probeFor,
-    observers: async () => [],
     run: commandRunner({ ...context, tell }),
     progress: (progress) => lines.add(progress),
+    paused: (result) => {
+      for (const line of remarks(result)) tell(line);
+    },
     tell,
   };
   return { ports, lines };

@@ -1,6 +1,8 @@
+import { setMaxListeners } from 'node:events';
 import type { Etcd } from '../../etcd/port.js';
 import { formatDuration } from '../../model/duration.js';
 import { isLbctlError, LbctlError, messageOf } from '../../model/errors.js';
+import { appendLog } from '../log.js';
 import { resumeInstances } from '../resume.js';
 import { isOut, isPaused } from './conditions.js';
 import { CommandFailed } from './drain-one.js';
@@ -24,29 +26,52 @@ export async function aftermath(
   etcd: Etcd,
   request: DrainRequest,
   ports: DrainPorts,
-  { address, strategy = '', waitedMs = 0 }: Pick<DrainInstance, 'address'> & Partial<DrainInstance>,
+  one: Pick<DrainInstance, 'address'> & Partial<DrainInstance>,
   failure: unknown,
 ): Promise<Aftermath> {
-  const problem = request.onFailure === 'resume' ? await putBack(etcd, request, ports, address) : null;
+  const { address } = one;
+  const problem = request.onFailure === 'resume' ? await putBack(etcd, request, ports, one) : null;
   const state = await stateNow(etcd, request, address);
   const words = [stateWords(state), ...(problem === null ? [] : [`not resumed: ${problem}`])].join('; ');
-  const instance = { address, state, strategy, waitedMs, condition: `${reasonOf(failure)}; ${words}` };
+  const blank = { strategy: '', why: '', changed: false, waitedMs: 0 };
+  const instance = { ...blank, ...one, state, condition: `${reasonOf(failure)}; ${words}` };
+  await logged(etcd, request, ports, instance);
   if (failure instanceof Interrupted) return { instance, error: null };
   const suggestions = nextSteps(request, address, state);
   return { instance, ...errorOf(failure, words, suggestions) };
 }
 
-async function putBack(etcd: Etcd, request: DrainRequest, ports: DrainPorts, address: string): Promise<string | null> {
+async function putBack(
+  etcd: Etcd,
+  request: DrainRequest,
+  ports: DrainPorts,
+  { address, changed = true }: Pick<DrainInstance, 'address'> & Partial<DrainInstance>,
+): Promise<string | null> {
   // Even when it was interrupted: that is what it was asked for.
   const { signal: _, ...rest } = request;
+  const signal = AbortSignal.timeout(afterwardsMs);
+  setMaxListeners(0, signal);
   try {
-    const signal = AbortSignal.timeout(afterwardsMs);
+    const instances = await instancesAt(etcd, request, address, { signal });
+    const pause = instances.map((one) => one.pause).find((found) => found !== null);
+    if (!changed && pause && (pause.verb === 'pause' || pause.verb === 'hold')) {
+      return `it was paused before, by ${pause.by}`;
+    }
     const asked = { ...rest, selectors: [address], confirmWithinMs: afterwardsMs, signal };
     const { error } = await resumeInstances(etcd, asked, ports);
     return error?.message ?? null;
   } catch (error) {
     return messageOf(error);
   }
+}
+
+/** In the service's log, where the pause and the resume are; it is no reason to fail once more. */
+async function logged(etcd: Etcd, request: DrainRequest, ports: DrainPorts, instance: DrainInstance): Promise<void> {
+  const { service, by, verb, reason, overlayRoot } = request;
+  const at = new Date(ports.clock.now()).toISOString();
+  const entry = { at, by, verb, what: instance.condition, strategy: '', addresses: [instance.address], reason };
+  const options = overlayRoot === undefined ? {} : { overlayRoot };
+  await appendLog(etcd, service, entry, { ...options, timeoutMs: afterwardsMs }).catch(() => {});
 }
 
 async function stateNow(etcd: Etcd, request: DrainRequest, address: string): Promise<DrainInstance['state']> {

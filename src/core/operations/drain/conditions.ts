@@ -32,8 +32,8 @@ export interface Observer {
 export interface DrainFacts {
   /** Everything at the address. */
   readonly instances: readonly Instance[];
-  /** Null: nobody looks. */
-  readonly observers: readonly Observer[] | null;
+  /** `denied`: this user may not read who they are. */
+  readonly observers: readonly Observer[] | 'denied';
   /** ESTABLISHED connections on the port; null: nobody looks. */
   readonly connections: number | null;
   /** For how long it has been out, as far as this drain has seen; null: it is not. */
@@ -61,7 +61,7 @@ export function isPaused(instances: readonly Instance[]): boolean {
 export function drainConditions(wants: DrainWants, facts: DrainFacts): readonly Condition[] {
   return [
     outCondition(facts),
-    ...(facts.observers === null ? [] : [observersCondition(wants, facts.observers)]),
+    observersCondition(wants, facts.observers),
     ...(wants.untilIdle ? [idleCondition(facts.connections ?? 0)] : []),
     ...(wants.graceMs > 0 ? [graceCondition(wants.graceMs, facts.outForMs)] : []),
   ];
@@ -75,11 +75,15 @@ function outCondition({ instances }: DrainFacts): Condition {
 
 const mostNamed = 3;
 
-function observersCondition({ revision, untilIdle, graceMs }: DrainWants, observers: readonly Observer[]): Condition {
-  if (observers.length === 0) {
+function observersCondition(
+  { revision, untilIdle, graceMs }: DrainWants,
+  observers: DrainFacts['observers'],
+): Condition {
+  if (observers === 'denied' || observers.length === 0) {
     const proved = untilIdle || graceMs > 0;
     const advice = proved ? '' : ': this proves nothing, use --grace or --until-idle';
-    return { condition: 'observers', met: true, detail: `no observers publish${advice}` };
+    const none = observers === 'denied' ? 'this etcd user may not read who observes' : 'no observers publish';
+    return { condition: 'observers', met: true, detail: `${none}${advice}` };
   }
   const behind = observers.filter(({ appliedRevision }) => appliedRevision < revision);
   const busy = observers.filter(({ inFlight }) => inFlight > 0);

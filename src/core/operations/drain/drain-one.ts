@@ -5,6 +5,7 @@ import { probeOnce } from '../../health/health-gate.js';
 import { describeTarget, parseHealthTarget } from '../../health/target.js';
 import { LbctlError } from '../../model/errors.js';
 import type { Instance } from '../../model/instance.js';
+import { type Held, type HoldListener, holdOut } from '../hold.js';
 import { resumeInstances } from '../resume.js';
 import { type Claim, describeHolder, type Holder, isClaim, readClaim, takeClaim } from './claim.js';
 import { type Condition, type ConditionName, drainConditions, isPaused, returnConditions } from './conditions.js';
@@ -39,6 +40,8 @@ export class OneDrain {
   readonly #startedAt: number;
   #standing: Standing;
   #signal: AbortSignal;
+  /** Why it is not held out any more. */
+  #notHeld: LbctlError | null = null;
 
   constructor(etcd: Etcd, request: DrainRequest, ports: DrainPorts, standing: Standing) {
     this.#etcd = etcd;
@@ -60,7 +63,7 @@ export class OneDrain {
   async run(): Promise<Drained> {
     const { command } = this.#request;
     if (command === null) {
-      await this.#untilDrained();
+      await this.#heldOut(() => this.#untilDrained());
       return this.#ended('paused', 'drained');
     }
     const claim = await this.#claim(command);
@@ -70,9 +73,11 @@ export class OneDrain {
       // Every call that is under way listens: no leak, and no reason for Node to warn on stderr.
       setMaxListeners(0, this.#signal);
       await this.#stillPaused();
-      await this.#untilDrained();
-      await this.#runCommand(command);
-      await this.#untilBack();
+      await this.#heldOut(async () => {
+        await this.#untilDrained();
+        await this.#runCommand(command);
+        await this.#untilBack();
+      });
       await this.#resume();
       await claim.finish();
       return this.#ended('up', 'drained, restarted and resumed');
@@ -117,9 +122,32 @@ export class OneDrain {
       const { instances, error } = await pauseAll(this.#etcd, this.#request, [this.address], this.#ports);
       if (error) throw signal.aborted ? new Interrupted() : error;
       const [one] = instances;
-      if (one && one.waitedMs > 0) this.#standing = await standingOf(this.#etcd, this.#request, one);
+      if (one?.changed) this.#standing = await standingOf(this.#etcd, this.#request, one);
       return [];
     });
+  }
+
+  /** An owner that registers again while `work` goes on, as a restarted server does, is taken out again. */
+  async #heldOut(work: () => Promise<void>): Promise<void> {
+    const { tell } = this.#ports;
+    const listener: HoldListener = {
+      again: (address, strategy) => tell(`${address} registered again, and was taken out again (${strategy}).`),
+      ended: (address, error) => {
+        tell(`${address} is not held out any more: ${error.message}`);
+        this.#notHeld = error;
+      },
+      trouble: (address, reason) => tell(`${address} registered again; taking it out failed: ${reason}`),
+    };
+    let held: Held | null = null;
+    await this.#wait(async () => {
+      held ??= await holdOut(this.#etcd, this.#request, [this.address], listener, this.#ports);
+      return [];
+    });
+    try {
+      await work();
+    } finally {
+      await (held as Held | null)?.close();
+    }
   }
 
   async #untilDrained(): Promise<void> {
@@ -127,6 +155,7 @@ export class OneDrain {
     const reader = new FactReader(this.#etcd, this.#request, this.#ports, this.address);
     const wants = { revision: this.#standing.revision, untilIdle, graceMs };
     await this.#wait(async (call) => {
+      if (this.#notHeld) throw this.#notHeld;
       const facts = await reader.read(call);
       if (!isPaused(facts.instances)) throw resumedMeanwhile(service, this.address);
       return drainConditions(wants, facts);
@@ -198,8 +227,8 @@ export class OneDrain {
 
   #ended(state: 'paused' | 'up', condition: string, joined = false): Drained {
     const waitedMs = Math.round(this.#ports.clock.monotonic() - this.#startedAt) + this.#standing.waitedMs;
-    const { address, strategy } = this.#standing;
-    return { joined, instance: { address, state, strategy, waitedMs, condition } };
+    const { revision: _, ...standing } = this.#standing;
+    return { joined, instance: { ...standing, state, waitedMs, condition } };
   }
 }
 

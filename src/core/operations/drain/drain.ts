@@ -28,7 +28,11 @@ export async function drainInstances(etcd: Etcd, request: DrainRequest, ports: D
     if (request.untilIdle) await checkIdleVisible(ports, address, there);
   }
   const addresses = targets.map(({ address }) => address);
-  if (request.dryRun) return plannedDrain(await pauseAll(etcd, request, addresses, ports), request);
+  if (request.dryRun) {
+    const planned = await pauseAll(etcd, request, addresses, ports);
+    ports.paused(planned);
+    return plannedDrain(planned, request, instances);
+  }
   let paused: OperationResult;
   try {
     paused = await pauseAll(etcd, request, addresses, ports);
@@ -37,6 +41,7 @@ export async function drainInstances(etcd: Etcd, request: DrainRequest, ports: D
     if (!request.signal.aborted && !isLbctlError(error, 'ETCD_OUTCOME_UNKNOWN')) throw error;
     return notPaused(etcd, request, ports, addresses, error);
   }
+  ports.paused(paused);
   if (paused.error) return notPaused(etcd, request, ports, addresses, paused.error);
   const ends = await Promise.all(paused.instances.map((one) => oneEnd(etcd, request, ports, one)));
   return together(service, ends);

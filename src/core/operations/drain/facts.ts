@@ -3,8 +3,9 @@ import { readState } from '../../discovery/read.js';
 import type { DiscoveryOptions } from '../../discovery/service-ranges.js';
 import type { CallOptions, Etcd } from '../../etcd/port.js';
 import type { Clock } from '../../model/clock.js';
-import { LbctlError } from '../../model/errors.js';
+import { isLbctlError, LbctlError } from '../../model/errors.js';
 import type { Instance } from '../../model/instance.js';
+import { readObservers } from '../../stats/observers.js';
 import { type DrainFacts, isOut } from './conditions.js';
 import type { DrainPorts, DrainRequest } from './request.js';
 
@@ -39,7 +40,7 @@ export class FactReader {
   async read(call: CallOptions): Promise<DrainFacts> {
     const [instances, observers, connections] = await Promise.all([
       instancesAt(this.#etcd, this.#request, this.#address, call),
-      this.#ports.observers(this.#etcd, this.#request, this.#address, call),
+      observersOf(this.#etcd, this.#request, this.#address, call),
       this.#request.untilIdle ? connectionsAt(this.#ports, this.#address) : null,
     ]);
     return { instances, observers, connections, outForMs: this.#outFor(instances, this.#ports.clock) };
@@ -49,6 +50,26 @@ export class FactReader {
     if (!isOut(instances)) this.#outSinceMs = null;
     else this.#outSinceMs ??= clock.monotonic();
     return this.#outSinceMs === null ? null : clock.monotonic() - this.#outSinceMs;
+  }
+}
+
+async function observersOf(
+  etcd: Etcd,
+  { service, overlayRoot }: DrainRequest,
+  address: string,
+  call: CallOptions,
+): Promise<DrainFacts['observers']> {
+  const options = overlayRoot === undefined ? call : { ...call, overlayRoot };
+  try {
+    const observers = await readObservers(etcd, service, options);
+    return observers.map(({ host, pid, revision, inFlight }) => ({
+      name: `${host}/${pid}`,
+      appliedRevision: revision,
+      inFlight: inFlight.get(address) ?? 0,
+    }));
+  } catch (error) {
+    if (isLbctlError(error, 'ETCD_PERMISSION_DENIED')) return 'denied';
+    throw error;
   }
 }
 

@@ -6,7 +6,7 @@ import type { DrainPorts, DrainRequest } from './request.js';
 
 /** One address that is out of rotation. */
 export interface Standing extends OperationInstance {
-  /** The revision at which its pause stands. */
+  /** The revision at which it left: what a client has to have applied. */
   readonly revision: bigint;
 }
 
@@ -17,17 +17,14 @@ export function pauseAll(
   selectors: readonly string[],
   ports: DrainPorts,
 ): Promise<OperationResult> {
-  const { by, reason, minAvailable, waitMs, signal, dryRun = false } = request;
-  return pauseInstances(
-    etcd,
-    { ...request, selectors, by, reason, minAvailable, confirmWithinMs: waitMs, signal, dryRun },
-    ports,
-  );
+  return pauseInstances(etcd, { ...request, selectors, confirmWithinMs: request.waitMs }, ports);
 }
 
 /** @throws ETCD_* */
 export async function standingOf(etcd: Etcd, request: DrainRequest, one: OperationInstance): Promise<Standing> {
   const instances = await instancesAt(etcd, request, one.address, { signal: request.signal });
-  const revision = instances.reduce((newest, { modRevision }) => (modRevision > newest ? modRevision : newest), 0n);
+  // A publisher of ours takes its key out later than the pause is written.
+  let revision = 0n;
+  for (const { modRevision } of instances) if (modRevision > revision) revision = modRevision;
   return { ...one, revision };
 }

@@ -1,10 +1,13 @@
 import { splitHostPort } from '../../dialects/address.js';
 import { formatDuration } from '../../model/duration.js';
+import type { Instance } from '../../model/instance.js';
+import { neededOf } from '../minimum.js';
+import { isUp } from '../plan.js';
 import type { OperationResult } from '../result.js';
 import type { CommandTarget, DrainRequest, DrainResult } from './request.js';
 
 /** What would be done, address by address. */
-export function plannedDrain(paused: OperationResult, request: DrainRequest): DrainResult {
+export function plannedDrain(paused: OperationResult, request: DrainRequest, all: readonly Instance[]): DrainResult {
   const { service, command, health } = request;
   const instances = paused.instances.map((one) => {
     const steps = [
@@ -14,7 +17,21 @@ export function plannedDrain(paused: OperationResult, request: DrainRequest): Dr
     ];
     return { ...one, condition: steps.join('; then ') };
   });
-  return { service, instances, outcome: 'planned', error: null };
+  return { service, instances, guard: guardFigures(all, request, instances), outcome: 'planned', error: null };
+}
+
+/** As the guard counts them: addresses, of owners that live. */
+function guardFigures(
+  all: readonly Instance[],
+  { minAvailable }: DrainRequest,
+  leaving: readonly { readonly address: string }[],
+): NonNullable<DrainResult['guard']> {
+  const known = all.filter(({ address, notes }) => address !== '' && !notes.includes('OWNER-GONE'));
+  const up = new Set(known.filter(isUp).map(({ address }) => address));
+  const left = new Set(up);
+  for (const { address } of leaving) left.delete(address);
+  const total = new Set(known.map(({ address }) => address)).size;
+  return { up: up.size, left: left.size, needed: neededOf(minAvailable, total) };
 }
 
 function conditionNames({ untilIdle, graceMs }: DrainRequest): string[] {

@@ -1,12 +1,13 @@
 import type { DiscoveryPorts } from '../../discovery/ports.js';
 import type { DiscoveryOptions } from '../../discovery/service-ranges.js';
-import type { CallOptions, Etcd } from '../../etcd/port.js';
 import type { Probe } from '../../health/probe.js';
 import type { HealthTarget } from '../../health/target.js';
 import type { HostPort } from '../../host/this-host.js';
 import type { LbctlError } from '../../model/errors.js';
-import type { OperationInstance } from '../result.js';
-import type { Observer } from './conditions.js';
+import type { Instance } from '../../model/instance.js';
+import type { Minimum } from '../minimum.js';
+import type { OperationInstance, OperationResult } from '../result.js';
+import type { StrategyChoice } from '../strategy.js';
 import type { DrainProgress } from './wait.js';
 
 export interface DrainRequest extends DiscoveryOptions {
@@ -16,7 +17,13 @@ export interface DrainRequest extends DiscoveryOptions {
   /** Who drains, for others to see: `user@host`. */
   readonly by: string;
   readonly reason: string;
-  readonly minAvailable: number;
+  readonly minAvailable: Minimum;
+  /** How to take out what lbctl does not own. */
+  readonly strategy: StrategyChoice;
+  /** Which of these answer a probe: only they count for the guard. Absent: all that are up. */
+  readonly answering?: (instances: readonly Instance[]) => Promise<ReadonlySet<string>>;
+  /** How long it is watched that they stay out. Absent: as `pauseInstances` does it. */
+  readonly verifyMs?: number;
   /** Each wait: for the conditions, and for the instance to be back and healthy. */
   readonly waitMs: number;
   /** Wait until no connection on the port is established; the instances must be on this host. */
@@ -48,19 +55,14 @@ export interface DrainPorts extends DiscoveryPorts {
   readonly process: { readonly host: string; readonly pid: number };
   readonly host: HostPort;
   readonly probeFor: (target: HealthTarget) => Probe;
-  /** The clients that publish what they have applied, as far as an address goes. */
-  readonly observers: (
-    etcd: Etcd,
-    request: DiscoveryOptions & { readonly service: string },
-    address: string,
-    call: CallOptions,
-  ) => Promise<readonly Observer[]>;
   /**
    * Runs the command to its end; when `signal` aborts it is ended. Resolves with its exit code.
    * @throws COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE, WRAPPER_FAILED
    */
   readonly run: (command: readonly string[], target: CommandTarget, signal: AbortSignal) => Promise<number>;
   readonly progress: (progress: DrainProgress) => void;
+  /** They are out, or would be: how, and why like that. */
+  readonly paused: (result: OperationResult) => void;
   /** A line for people. */
   readonly tell: (line: string) => void;
 }
@@ -73,6 +75,8 @@ export interface DrainInstance extends Omit<OperationInstance, 'state'> {
 export interface DrainResult {
   readonly service: string;
   readonly instances: readonly DrainInstance[];
+  /** With `planned`: how many are up, would be left, and must be. */
+  readonly guard?: { readonly up: number; readonly left: number; readonly needed: number };
   /** `joined`: somebody else's drain of the same command did it. `failed`, `interrupted`: of one instance at least. */
   readonly outcome: 'done' | 'joined' | 'planned' | 'failed' | 'interrupted';
   readonly error: LbctlError | null;

@@ -7,7 +7,15 @@ import {
   returnConditions,
 } from '../../../../src/core/operations/drain/conditions.js';
 
-const pause = { by: 'ann@box', at: '', reason: '', strategy: 'managed', until: null, cameBack: false };
+const pause = {
+  by: 'ann@box',
+  at: '',
+  reason: '',
+  strategy: 'managed' as const,
+  verb: 'drain' as const,
+  until: null,
+  cameBack: false,
+};
 const base: Instance = {
   address: '10.0.0.1:80',
   id: '1',
@@ -29,12 +37,12 @@ const base: Instance = {
   notes: [],
 };
 const wants: DrainWants = { revision: 100n, untilIdle: false, graceMs: 0 };
-const facts: DrainFacts = { instances: [base], observers: null, connections: null, outForMs: 0 };
+const facts: DrainFacts = { instances: [base], observers: [], connections: null, outForMs: 0 };
 
 function of(moreWants: Partial<DrainWants>, moreFacts: Partial<DrainFacts>) {
-  return drainConditions({ ...wants, ...moreWants }, { ...facts, ...moreFacts }).map(
-    ({ condition, met, detail }) => `${condition} ${met ? 'met' : 'waiting'}: ${detail}`,
-  );
+  return drainConditions({ ...wants, ...moreWants }, { ...facts, ...moreFacts })
+    .filter(({ condition }) => condition !== 'observers' || moreFacts.observers !== undefined)
+    .map(({ condition, met, detail }) => `${condition} ${met ? 'met' : 'waiting'}: ${detail}`);
 }
 
 describe('the conditions of a drain', () => {
@@ -60,6 +68,15 @@ describe('the conditions of a drain', () => {
       { graceMs: 1000 },
       { observers: [], outForMs: 1000 },
       ['out met: out of rotation', 'observers met: no observers publish', 'grace met: 1s out of rotation'],
+    ],
+    [
+      'observers that may not be read',
+      {},
+      { observers: 'denied' },
+      [
+        'out met: out of rotation',
+        'observers met: this etcd user may not read who observes: this proves nothing, use --grace or --until-idle',
+      ],
     ],
     [
       'observers: behind, busy, and at the very revision',

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../../../src/core/model/clock.js';
+import { pauseInstances } from '../../../../src/core/operations/pause.js';
 import { Fleet, Operator, service } from './fleet.js';
 
 const one = '10.0.0.1:80';
@@ -13,16 +14,17 @@ describe('a drain without a command', () => {
   it('takes it out, waits for the observers, and leaves it out', async () => {
     const fleet = await Fleet.of(3);
     const ann = new Operator(fleet, 'ann');
-    fleet.observers = [
-      { name: 'web/1', appliedRevision: 10_000n, inFlight: 2 },
-      { name: 'web/2', appliedRevision: 0n, inFlight: 0 },
-    ];
+    fleet.observe('web/1');
+    fleet.observe('web/2');
     const drained = ann.drain([one]);
     await fleet.clock.advance(5000);
+    fleet.observe('web/1', { inFlight: 2 });
+    await fleet.clock.advance(1000);
     expect(ann.progress.at(-1)).toBe(
       `${one} observers waiting: 0 of 2 observers, web/2 has not applied it, 2 calls in flight at web/1`,
     );
-    fleet.observers = fleet.observers.map((observer) => ({ ...observer, appliedRevision: 10_000n, inFlight: 0 }));
+    fleet.observe('web/1');
+    fleet.observe('web/2');
     expect(await fleet.during(drained)).toMatchObject({
       outcome: 'done',
       error: null,
@@ -243,6 +245,49 @@ describe('a drain with a command', () => {
     expect(await fleet.during(first, 20_000)).toMatchObject({ outcome: 'failed', error: { code: 'LEASE_LOST' } });
     expect(stopped).toBe(true);
     expect(fleet.store.get(claimKey)?.value.toString()).toContain('bob@box');
+  });
+
+  it('a server that lbctl does not own is masked, kept out when its restart registers it anew, and put back', async () => {
+    const fleet = await Fleet.of(2);
+    let server = await fleet.startForeign('10.0.0.3:80');
+    const ann = new Operator(fleet, 'ann');
+    const seen: (string | undefined)[][] = [];
+    ann.command = async () => {
+      seen.push(fleet.addresses());
+      await server.stop();
+      await sleep(fleet.clock, 500);
+      server = await fleet.startForeign('10.0.0.3:80');
+      await sleep(fleet.clock, 300);
+      seen.push(fleet.addresses());
+      return 0;
+    };
+    const request = { command: restart, strategy: 'mask', health: 'tcp' } as const;
+    fleet.serving.add('10.0.0.3:80');
+    expect(await fleet.during(ann.drain(['10.0.0.3:80'], request))).toMatchObject({
+      outcome: 'done',
+      error: null,
+      instances: [{ state: 'up', strategy: 'mask' }],
+    });
+    expect(seen).toEqual([
+      ['10.0.0.1:80', '10.0.0.2:80', 'lbctl-paused:10.0.0.3:80'],
+      ['10.0.0.1:80', '10.0.0.2:80', 'lbctl-paused:10.0.0.3:80'],
+    ]);
+    expect(ann.said).toEqual(['10.0.0.3:80 registered again, and was taken out again (mask).']);
+    expect(fleet.addresses()).toEqual(all);
+    expect(fleet.store.keys('lbctl/v1/pause')).toEqual([]);
+  });
+
+  it('on failure, what somebody else had paused before stays paused', async () => {
+    const fleet = await Fleet.of(3);
+    const ann = new Operator(fleet, 'ann');
+    const request = { service, selectors: [one], by: 'eve@box', verb: 'pause' } as const;
+    await fleet.during(pauseInstances(fleet.store.client(), request, fleet.basePorts));
+    ann.command = async () => 1;
+    const result = await fleet.during(ann.drain([one], { command: restart, onFailure: 'resume' }));
+    expect(result.instances[0]).toMatchObject({
+      state: 'paused',
+      condition: expect.stringContaining('it was paused before, by eve@box'),
+    });
   });
 
   it('etcd is wiped while the command runs: it is back in rotation in the end, and that is what is said', async () => {

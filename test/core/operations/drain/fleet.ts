@@ -1,9 +1,9 @@
 import { Publisher } from '../../../../src/core/discovery/publisher.js';
 import type { Etcd } from '../../../../src/core/etcd/port.js';
 import { sleep } from '../../../../src/core/model/clock.js';
-import type { Observer } from '../../../../src/core/operations/drain/conditions.js';
 import { drainInstances } from '../../../../src/core/operations/drain/drain.js';
 import type { DrainPorts, DrainRequest, DrainResult } from '../../../../src/core/operations/drain/request.js';
+import { encodeObserver } from '../../../../src/core/stats/observer-record.js';
 import { ManualClock, settle } from '../../../support/manual-clock.js';
 import { type MemoryEtcd, MemoryStore } from '../../../support/memory-etcd.js';
 
@@ -31,10 +31,11 @@ export class Fleet {
   readonly clock = new ManualClock();
   readonly store = new MemoryStore(this.clock);
   readonly servers = new Map<string, Publisher>();
-  observers: readonly Observer[] = [];
   connections = 0;
   /** Addresses whose process runs and serves nobody. */
   readonly sick = new Set<string>();
+  /** Addresses that serve without being a publisher of ours. */
+  readonly serving = new Set<string>();
   readonly basePorts = {
     clock: this.clock,
     rng: () => 0.5,
@@ -46,6 +47,21 @@ export class Fleet {
     const fleet = new Fleet();
     for (let index = 1; index <= count; index++) await fleet.startServer(`10.0.0.${index}:80`);
     return fleet;
+  }
+
+  /** A client's record; `revision` of etcd as it is by default. */
+  observe(name: string, { revision = this.store.revision, inFlight = 0 } = {}): void {
+    const [host = '', pid] = name.split('/');
+    const calls = new Map(inFlight > 0 ? [['10.0.0.1:80', inFlight] as const] : []);
+    const record = { host, pid: Number(pid), client: '', policy: '', revision, inFlight: calls, statistics: '' };
+    this.store.put(`lbctl/v1/observers/${service}/${host}-${pid}`, encodeObserver(record));
+  }
+
+  /** A go-zero server: a plain key on a lease that it keeps; ends with `stop`. */
+  async startForeign(address: string): Promise<{ stop(): Promise<void> }> {
+    const lease = await this.store.client().holdLease(10, { lost: () => {} });
+    this.store.put(`${service}/${lease.id}`, address, lease.id);
+    return { stop: () => lease.revoke() };
   }
 
   async startServer(address: string): Promise<void> {
@@ -138,10 +154,10 @@ export class Operator {
       },
       probeFor: (target) => async () => {
         const address = 'address' in target ? target.address : '';
-        if (fleet.servers.has(address) && !fleet.sick.has(address)) return 'accepts connections';
+        const serves = fleet.servers.has(address) || fleet.serving.has(address);
+        if (serves && !fleet.sick.has(address)) return 'accepts connections';
         throw new Error('refused');
       },
-      observers: async () => fleet.observers,
       run: (command, { address }, signal) => {
         if (this.isDead) return new Promise(() => {});
         this.commands.push(`${command.join(' ')} @${address}`);
@@ -149,6 +165,7 @@ export class Operator {
       },
       progress: ({ address, condition, state, detail }) =>
         alive(() => this.progress.push(`${address} ${condition} ${state}: ${detail}`)),
+      paused: () => {},
       tell: (line) => alive(() => this.said.push(line)),
     };
   }
@@ -161,7 +178,8 @@ export class Operator {
         selectors,
         by: `${this.name}@box`,
         reason: 'deploy',
-        minAvailable: 1,
+        minAvailable: { count: 1 },
+        strategy: 'auto',
         waitMs: 60_000,
         untilIdle: false,
         graceMs: 0,
