@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import type { Clock } from '../../core/model/clock.js';
 import { type Ending, startError } from './exit-status.js';
 import { groupGone, signalGroup } from './process-group.js';
@@ -11,6 +11,10 @@ export interface WrappedCommandOptions {
   readonly clock: Clock;
   /** From the first signal of a stop to SIGKILL. */
   readonly killAfterMs: number;
+  /** Instead of our own environment. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Where its stdout goes: ours, or our stderr when ours is a document that must stay one. */
+  readonly stdout?: 'inherit' | 'stderr';
   /** The watchdog is missing: a kill -9 of this process would leave the command behind. */
   onUnguarded(error: Error): void;
 }
@@ -33,7 +37,9 @@ export class WrappedCommand {
     const watchdog = startWatchdog(options.killAfterMs, options.onUnguarded);
     try {
       // detached is setsid(): Ctrl-C reaches us alone, so that the withdrawal comes before the signal.
-      const child = spawn(file, args, { detached: true, stdio: 'inherit' });
+      const { env, stdout = 'inherit' } = options;
+      const stdio: StdioOptions = ['inherit', stdout === 'stderr' ? 2 : 'inherit', 'inherit'];
+      const child = spawn(file, args, { detached: true, stdio, ...(env && { env }) });
       const groupId = child.pid;
       if (groupId !== undefined) watchdog.guard(groupId);
       await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
@@ -69,6 +75,11 @@ export class WrappedCommand {
   stop(signal: NodeJS.Signals): Promise<Ending> {
     this.#stopping ??= this.#stop(signal);
     return this.#stopping;
+  }
+
+  /** It has ended, and what it left running is meant to run: a restart that leaves a server behind. */
+  letGo(): void {
+    this.#watchdog.release();
   }
 
   /** Does not wait any longer: SIGKILL to the group. */

@@ -86,10 +86,6 @@ export class Follower {
     this.#denied = options.ranges.map(() => false);
   }
 
-  get revision(): bigint {
-    return this.#revision;
-  }
-
   /** Which ranges this user may not read. */
   get denied(): readonly boolean[] {
     return this.#denied;

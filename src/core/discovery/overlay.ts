@@ -58,6 +58,30 @@ export class OverlayKeys {
     return this.logPrefix(service) + String(number).padStart(12, '0');
   }
 
+  /** Who runs the command of a drain. */
+  drain(service: string, address: string): string {
+    return `${this.root}drain/${escapeName(service)}/${escapeName(address)}`;
+  }
+
+  /** Who rolls the service. */
+  rollLock(service: string): string {
+    return `${this.root}roll/${escapeName(service)}/lock`;
+  }
+
+  /** How far a roll of the service has come. */
+  rollState(service: string): string {
+    return `${this.root}roll/${escapeName(service)}/state`;
+  }
+
+  observersPrefix(service: string): string {
+    return `${this.root}observers/${escapeName(service)}/`;
+  }
+
+  /** `id` is a client's of the service, not an instance's. */
+  observer(service: string, id: string): string {
+    return this.observersPrefix(service) + escapeName(id);
+  }
+
   /** The service and last part of a meta or pause key, null for any other key. */
   parse(key: string): { kind: 'meta' | 'pause'; service: string; name: string } | null {
     if (!key.startsWith(this.root)) return null;
@@ -130,7 +154,7 @@ export function encodePause(record: PauseRecord): string {
 
 /** Null for anything that is not such a record: other tools may write here too. */
 export function decodeMeta(value: Uint8Array): MetaRecord | null {
-  const object = parse(value);
+  const object = parseRecord(value);
   const dialect = object && dialectOf(object.dialect);
   if (!object || !dialect || typeof object.address !== 'string' || typeof object.key !== 'string') return null;
   const owner = isObject(object.owner) ? object.owner : {};
@@ -157,7 +181,7 @@ export function decodeMeta(value: Uint8Array): MetaRecord | null {
 }
 
 export function decodePause(value: Uint8Array): PauseRecord | null {
-  const object = parse(value);
+  const object = parseRecord(value);
   if (!object) return null;
   return {
     by: textField(object, 'by') ?? '',
@@ -181,7 +205,8 @@ function dialectOf(value: unknown): DialectName | undefined {
   return dialectNames.find((name) => name === value);
 }
 
-function parse(value: Uint8Array): JsonObject | null {
+/** Null for what is not a JSON object. */
+export function parseRecord(value: Uint8Array): JsonObject | null {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(value).toString('utf8'));
     return isObject(parsed) ? parsed : null;
