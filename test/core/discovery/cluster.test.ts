@@ -163,6 +163,7 @@ describe('a watched service', () => {
     expect(subscriber.staleForMs).toBe(12_000);
     w.store.put('user.rpc/1', '10.0.0.9:80');
     w.store.put('user.rpc/2', '10.0.0.2:80');
+    w.store.compact();
     w.store.set('none');
     await w.clock.advance(3000);
     expect(subscriber.addresses()).toEqual(['10.0.0.2:80', '10.0.0.9:80']);

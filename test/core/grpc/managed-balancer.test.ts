@@ -177,6 +177,9 @@ describe('calls in flight on instances that have left', () => {
     third.ended({ code: 14 });
     third.ended({ code: 14 });
     expect([told, leaving(subject)]).toEqual([2, {}]);
+    subject.update(ab);
+    subject.update([]);
+    expect(leaving(subject)).toEqual({});
   });
 
   it('are not shown while it is back, and all of them when it has left again', () => {
