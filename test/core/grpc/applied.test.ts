@@ -56,7 +56,7 @@ it.each(['random', 'consistent_hash', 'p2c_ewma'])(
         }),
       );
     };
-    for (let round = 0; round < 300; round++) {
+    for (let round = 0; round < 120; round++) {
       const set = addresses.filter((_, index) => (((round * 7) % 15) + 1) & (1 << index));
       const index = sets.push(set) - 1;
       sink()?.found(
@@ -72,6 +72,6 @@ it.each(['random', 'consistent_hash', 'p2c_ewma'])(
     await until(() => appliedLast === sets.length - 1, 2000, 'the last set to be applied');
     await Promise.all(calls);
     expect(wrong).toEqual([]);
-    expect(calls.length).toBeGreaterThan(500);
+    expect(calls.length).toBeGreaterThan(200);
   },
 );
