@@ -87,7 +87,7 @@ test('a paused instance: the record passes its revision, no call starts there an
     const applied = () => written.find(({ record }) => record.revision >= pause.revision);
     await until(applied, 2000, 'the record of the revision');
     const { record, at } = applied() ?? { record: null, at: Number.POSITIVE_INFINITY };
-    console.log("DELAY", round, at - pause.at);
+    console.log('DELAY', round, at - pause.at);
     // Some 60 / 2 * 0.8 of them.
     expect(record?.inFlight.get(leaving.address)).toBeGreaterThan(10);
     const observers = await readObservers(connection, service);

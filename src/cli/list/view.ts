@@ -126,9 +126,8 @@ function notes(instance: Instance, nowMs: number): string {
   const words: string[] = [...instance.notes];
   if (instance.pause) {
     const { by, reason, until } = instance.pause;
-    words.push(
-      `by ${by}${reason === '' ? '' : `: ${reason}`}${until ? ` (resumes ${relativeTime(until, nowMs)})` : ''}`,
-    );
+    const who = [by === '' ? '' : `by ${by}`, reason].filter((text) => text !== '').join(': ');
+    words.push(`${who}${until ? ` (resumes ${relativeTime(until, nowMs)})` : ''}`);
   }
   return words.join(' ');
 }

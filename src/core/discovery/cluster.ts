@@ -18,6 +18,8 @@ export interface ClusterListener {
   current(instances: readonly Instance[], revision: bigint, warnings: readonly string[]): void;
   /** One batch; removals first within each revision. `reload` says why only a difference is known. */
   changed(changes: readonly InstanceChange[], revision: bigint, reload: string | null): void;
+  /** Something changed and is told within 150 ms: whoever waits for it may look already. */
+  arriving?(): void;
   /** One batch that changed nothing of what is told of instances. */
   seen?(revision: bigint): void;
   stale?(reason: string): void;
@@ -83,6 +85,7 @@ class Cluster {
       { ranges: this.#ranges.map((range) => range.range), needed: neededRanges(this.#ranges) },
       {
         batch: (batch) => this.#batch(batch),
+        arriving: () => this.#tell((listener) => listener.arriving?.()),
         stale: (reason) => this.#tell((listener) => listener.stale?.(reason)),
         live: () => this.#tell((listener) => listener.live?.()),
       },

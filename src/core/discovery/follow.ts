@@ -24,6 +24,8 @@ export interface Batch {
 
 export interface FollowHandlers {
   batch(batch: Batch): void;
+  /** Something has come that is held back until the other ranges have caught up: a batch with it follows. */
+  arriving?(): void;
   stale(reason: string): void;
   live(): void;
 }
@@ -41,8 +43,9 @@ const catchUpMs = 1000;
 /** Turns of the event loop, some microseconds each, in which the messages of one write may follow one another. */
 const gatherTurns = 3;
 /**
- * etcd brings each range of a watch that was opened again up to date by itself, 100 ms apart at most. So long after it is live
- * again events wait for one another: told as they come, one range would run ahead of the others and tear writes apart.
+ * etcd brings each range of a stream up to date by itself, 100 ms apart at most, and never says when it has (3.4 answers a
+ * progress request before that). So long after a stream is live events wait for one another: told as they come, one range
+ * would run ahead of the others and tear writes apart.
  */
 const backlogMs = 150;
 /** A watch that lasted this long was a good one. */
@@ -63,11 +66,9 @@ export class Follower {
   readonly #denied: boolean[];
   #watch: Watch | null = null;
   #pending: Change[] = [];
-  /** The first events of a new stream are being gathered; until when, once that is known. */
+  /** The first events of a stream are being gathered; until when, once that is known. A single range waits for none. */
   #isBehind = false;
   #backlog: Timer | null = null;
-  /** A key that is new waits for its companions. */
-  #isNewcomerDue = false;
   #revision = 0n;
   #staleSince: number | null = null;
   #reconciling: Timer | null = null;
@@ -184,42 +185,34 @@ export class Follower {
       },
     );
     this.#watch = mine;
+    this.#fallBehind();
   }
 
   #events(events: readonly WatchEvent[], revision: bigint, rangeIndex: number): void {
     const known = this.#known[rangeIndex];
     if (!known) return;
+    const waiting = this.#pending.length;
     for (const { type, kv } of events) {
       // Ranges are loaded side by side and watched from the lowest of their revisions.
       if (kv.modRevision <= (this.#loadedAt[rangeIndex] ?? 0n)) continue;
       if (type === 'put') known.set(kv.key, kv);
       else if (!known.delete(kv.key)) continue;
-      if (!this.#isBehind) this.#gather(type === 'put' && kv.createRevision === kv.modRevision);
+      if (!this.#isBehind && this.#pending.length === 0) this.#flushAfter(gatherTurns);
       this.#pending.push({ rangeIndex, key: kv.key, kv: type === 'put' ? kv : null, revision: kv.modRevision });
     }
     if (revision > this.#revision) this.#revision = revision;
-  }
-
-  #gather(isNew: boolean): void {
-    if (isNew) {
-      if (this.#isNewcomerDue) return;
-      this.#isNewcomerDue = true;
-      this.#ports.deferNewcomer(() => {
-        this.#isNewcomerDue = false;
-        if (!this.#isBehind) this.#flush();
-      });
-    } else if (this.#pending.length === 0) this.#flushAfter(gatherTurns);
+    if (this.#isBehind && this.#pending.length > waiting) this.#handlers.arriving?.();
   }
 
   #flushAfter(turns: number): void {
     this.#ports.defer(() => {
       if (turns > 1) this.#flushAfter(turns - 1);
-      else if (!this.#isBehind && !this.#isNewcomerDue) this.#flush();
+      else if (!this.#isBehind) this.#flush();
     });
   }
 
   #fallBehind(): void {
-    this.#isBehind = true;
+    this.#isBehind = this.#options.ranges.length > 1;
     this.#backlog?.cancel();
     this.#backlog = null;
   }
@@ -267,7 +260,6 @@ export class Follower {
     const old = this.#watch;
     this.#watch = null;
     this.#flush();
-    this.#fallBehind();
     await old?.close();
     // A watch that is refused as soon as it is opened must not turn into a storm of loads.
     const early = this.#ports.clock.monotonic() - this.#adoptedAt < settledMs;

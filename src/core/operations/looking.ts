@@ -117,7 +117,7 @@ export class Looking {
       this.#changes++;
       for (const wake of [...this.#waiting]) wake();
     };
-    const listener = { current: glance, changed: glance, live: glance };
+    const listener = { current: glance, changed: glance, arriving: glance, live: glance };
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
         const joined = await joinCluster(this.#etcd, this.#service, listener, this.#options, this.#ports);

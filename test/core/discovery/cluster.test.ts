@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { joinCluster } from '../../../src/core/discovery/cluster.js';
 import { observeService, type ServiceEvent } from '../../../src/core/discovery/observe.js';
 import { readService } from '../../../src/core/discovery/read.js';
 import { Subscriber } from '../../../src/core/discovery/subscriber.js';
@@ -9,18 +10,22 @@ import { MemoryStore } from '../../support/memory-etcd.js';
 function world(seed = 0.5) {
   const clock = new ManualClock();
   const store = new MemoryStore(clock);
-  const ports = {
-    clock,
-    rng: () => seed,
-    defer: (fn: () => void) => void setImmediate(fn),
-    deferNewcomer: setImmediate,
-  };
+  const ports = { clock, rng: () => seed, defer: (fn: () => void) => void setImmediate(fn) };
   return { clock, store, ports };
 }
 
-async function observed(w: ReturnType<typeof world>, service = 'user.rpc') {
+/** Every range of a stream that was just opened is up to date by then. */
+const caughtUpMs = 150;
+
+async function opened(w: ReturnType<typeof world>) {
   const events: ServiceEvent[] = [];
-  const membership = await observeService(w.store.client(), service, (event) => events.push(event), {}, w.ports);
+  const membership = await observeService(w.store.client(), 'user.rpc', (event) => events.push(event), {}, w.ports);
+  return { events, membership };
+}
+
+async function observed(w: ReturnType<typeof world>) {
+  const { events, membership } = await opened(w);
+  await w.clock.advance(caughtUpMs);
   const lines = () => events.map((event) => `${event.type} ${event.address} ${event.cause}`.replace(/ +/g, ' ').trim());
   return { events, membership, lines };
 }
@@ -179,37 +184,62 @@ describe('a watched service', () => {
     await membership.close();
   });
 
-  it('tells a backlog in the order of its revisions, though its ranges come one after the other', async () => {
+  it.each(['while etcd was away', 'when the watch was just opened'])(
+    'tells once and in order what was registered %s, though the ranges come one after the other',
+    async (when) => {
+      const w = world();
+      const client = w.store.client();
+      const watch = client.watch.bind(client);
+      client.watch = (request, handlers) =>
+        watch(request, {
+          ...handlers,
+          events: (events, revision, index) => {
+            const deliver = () => handlers.events(events, revision, index);
+            if (index === 0) deliver();
+            else w.clock.timer(100, deliver);
+          },
+        });
+      const events: ServiceEvent[] = [];
+      const membership = await observeService(client, 'user.rpc', (event) => events.push(event), {}, w.ports);
+      if (when === 'while etcd was away') {
+        await w.clock.advance(caughtUpMs);
+        w.store.set('down');
+        await settle();
+      }
+      for (const id of ['1', '2']) {
+        const key = `user.rpc/${id}`;
+        w.store.write([
+          { put: key, value: `10.0.0.1:${id}` },
+          { put: `lbctl/v1/meta/${key}`, value: meta(key, 5) },
+        ]);
+      }
+      w.store.set('none');
+      await w.clock.advance(500);
+      const told = events.filter(({ instance }) => instance).map(({ type, revision }) => `${type} ${revision}`);
+      expect(told).toEqual(['ADDED 2', 'ADDED 3']);
+      expect(events.at(-1)).toMatchObject({ instance: { weight: 5 } });
+      await membership.close();
+      expect(w.clock.pending).toBe(0);
+    },
+  );
+
+  it('says at once that something is coming, to those who can look for themselves', async () => {
     const w = world();
-    const client = w.store.client();
-    const watch = client.watch.bind(client);
-    client.watch = (request, handlers) =>
-      watch(request, {
-        ...handlers,
-        events: (events, revision, index) => {
-          const deliver = () => handlers.events(events, revision, index);
-          if (index === 0) deliver();
-          else w.clock.timer(100, deliver);
-        },
-      });
-    const events: ServiceEvent[] = [];
-    const membership = await observeService(client, 'user.rpc', (event) => events.push(event), {}, w.ports);
-    w.store.set('down');
+    const told: string[] = [];
+    const listener = {
+      current: () => {},
+      arriving: () => told.push('arriving'),
+      changed: () => told.push('changed'),
+    };
+    const membership = await joinCluster(w.store.client(), 'user.rpc', listener, {}, w.ports);
+    w.store.put('user.rpc/1', '10.0.0.1:80');
     await settle();
-    for (const id of ['1', '2']) {
-      const key = `user.rpc/${id}`;
-      w.store.write([
-        { put: key, value: `10.0.0.1:${id}` },
-        { put: `lbctl/v1/meta/${key}`, value: meta(key, 5) },
-      ]);
-    }
-    w.store.set('none');
-    await w.clock.advance(500);
-    const told = events.filter(({ instance }) => instance).map(({ type, revision }) => `${type} ${revision}`);
-    expect(told).toEqual(['ADDED 2', 'ADDED 3']);
-    expect(events.at(-1)).toMatchObject({ instance: { weight: 5 } });
+    expect(told).toEqual(['arriving']);
+    await w.clock.advance(caughtUpMs);
+    w.store.put('user.rpc/2', '10.0.0.2:80');
+    await settle();
+    expect(told).toEqual(['arriving', 'changed', 'changed']);
     await membership.close();
-    expect(w.clock.pending).toBe(0);
   });
 
   it('shares one watch between all who follow it, and ends it with the last', async () => {
@@ -218,6 +248,7 @@ describe('a watched service', () => {
     const client = w.store.client();
     const [a, b] = [new Subscriber(client, 'user.rpc', {}, w.ports), new Subscriber(client, 'user.rpc', {}, w.ports)];
     await Promise.all([a.start(), b.start()]);
+    await w.clock.advance(caughtUpMs);
     const seen: (readonly string[])[] = [];
     b.onChange((addresses) => seen.push(addresses));
     expect(seen).toEqual([['10.0.0.1:80']]);
@@ -262,7 +293,7 @@ describe('a watched service', () => {
     const events: ServiceEvent[] = [];
     const membership = await observeService(w.store.client(), 'user.rpc', (e) => events.push(e), options, w.ports);
     w.store.put('user.rpc/2', '10.0.0.2:80');
-    await settle();
+    await w.clock.advance(caughtUpMs);
     expect(events.map((event) => event.type)).toEqual(['SNAPSHOT', 'SYNCED', 'ADDED']);
     expect(warnings.join()).toMatch(/may not read lbctl\/v1\/pause/);
     await membership.close();
@@ -284,7 +315,7 @@ it('equals what etcd holds after any mixture of writes and faults, and its event
       const w = world(0.3);
       const subscriber = new Subscriber(w.store.client(), 'user.rpc', {}, w.ports);
       await subscriber.start();
-      const { events, membership } = await observed(w);
+      const { events, membership } = await opened(w);
       for (const [what, key, value] of steps) {
         if (what === 'put') w.store.put(`user.rpc/${key}`, `10.0.0.${value}:80`);
         else if (what === 'delete') w.store.delete(`user.rpc/${key}`);
@@ -292,7 +323,7 @@ it('equals what etcd holds after any mixture of writes and faults, and its event
         else if (what === 'up') w.store.set('none');
         else if (what === 'compact') w.store.compact();
         else if (what === 'wipe') w.store.wipe();
-        else await settle();
+        else await w.clock.advance(100);
       }
       w.store.set('none');
       await w.clock.advance(5000);

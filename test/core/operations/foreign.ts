@@ -15,7 +15,6 @@ export function foreignFleet() {
     clock,
     rng: () => 0.5,
     defer: (fn: () => void) => void setImmediate(fn),
-    deferNewcomer: setImmediate,
   };
   const lease = (id: number) => BigInt(10 + id);
   const start = (id: number) => {

@@ -9,12 +9,7 @@ import { MemoryStore } from '../../support/memory-etcd.js';
 async function fleet(count = 3) {
   const clock = new ManualClock();
   const store = new MemoryStore(clock);
-  const ports = {
-    clock,
-    rng: () => 0.5,
-    defer: (fn: () => void) => void setImmediate(fn),
-    deferNewcomer: setImmediate,
-  };
+  const ports = { clock, rng: () => 0.5, defer: (fn: () => void) => void setImmediate(fn) };
   const clients = Array.from({ length: count }, () => store.client());
   const publishers = clients.map(
     (client, index) =>

@@ -116,6 +116,17 @@ describe('instances that lbctl did not register', () => {
     expect(await inTime(clock, pause(['1'], { strategy: 'mask' }))).toMatchObject({ outcome: 'done' });
   });
 
+  it('knows an owner that writes its value again over the mask', async () => {
+    const { pause, store, clock, lease, etcd } = foreignFleet();
+    await inTime(clock, pause(['1'], { strategy: 'mask' }));
+    store.put('s/1', '10.0.0.1:80', lease(1));
+    expect((await readService(etcd, 's')).instances[0]).toMatchObject({
+      admin: 'up',
+      notes: ['CAME-BACK'],
+      pause: { cameBack: true },
+    });
+  });
+
   it('resumes what was masked though its record is lost', async () => {
     const { pause, resume, store, clock, value } = foreignFleet();
     await inTime(clock, pause(['1'], { strategy: 'mask' }));
@@ -187,10 +198,41 @@ describe('instances that lbctl did not register', () => {
     else await expect(pausing).rejects.toMatchObject({ code });
   });
 
-  it('claims nothing of what a wiped etcd made of it', async () => {
+  it('counts on nobody who leaves between the plan and the write', async () => {
+    const { pause, clock, store, lease, value } = foreignFleet();
+    let plans = 0;
+    // The first plan is what is shown; each transaction has one of its own.
+    const answering = async () => {
+      if (++plans === 2) store.revoke(lease(3));
+      return new Set(['10.0.0.2:80', '10.0.0.3:80']);
+    };
+    await expect(
+      inTime(clock, pause(['1'], { strategy: 'mask', minAvailable: { count: 2 }, answering })),
+    ).rejects.toMatchObject({ code: 'GUARD_REFUSED' });
+    expect(value('s/1')).toBe('10.0.0.1:80');
+  });
+
+  it('keeps the lease that is there, not the one that was there when it planned', async () => {
+    const { pause, resume, clock, store, lease, value } = foreignFleet();
+    let plans = 0;
+    const answering = async () => {
+      if (++plans === 2) {
+        store.revoke(lease(1));
+        store.grant(99n, 3600);
+        store.put('s/1', '10.0.0.1:80', 99n);
+      }
+      return new Set(['10.0.0.2:80']);
+    };
+    await inTime(clock, pause(['1'], { strategy: 'delete', answering }));
+    await inTime(clock, resume(['1']));
+    expect(store.get('s/1')?.lease).toBe(99n);
+    expect(value('s/1')).toBe('10.0.0.1:80');
+  });
+
+  it.each([0, 3000])('claims nothing of what a wiped etcd made of it, watched for %i ms', async (verifyMs) => {
     const { pause, store, clock } = foreignFleet();
-    const pausing = pause(['1'], { strategy: 'mask' });
-    while (store.keys(pauseKey).length === 0) await clock.advance(0);
+    const pausing = pause(['1'], { strategy: 'mask', verifyMs });
+    while (store.keys(pauseKey).length === 0) await new Promise((resolve) => setImmediate(resolve));
     store.wipe();
     expect(await inTime(clock, pausing)).toMatchObject({ error: { code: 'ETCD_OUTCOME_UNKNOWN' } });
   });

@@ -41,7 +41,6 @@ export class Fleet {
     clock: this.clock,
     rng: () => 0.5,
     defer: (fn: () => void) => void setImmediate(fn),
-    deferNewcomer: setImmediate,
   };
 
   static async of(count: number): Promise<Fleet> {
