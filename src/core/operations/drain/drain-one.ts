@@ -9,7 +9,7 @@ import { type Held, type HoldListener, holdOut } from '../hold.js';
 import { resumeInstances } from '../resume.js';
 import { type Claim, describeHolder, type Holder, isClaim, readClaim, takeClaim } from './claim.js';
 import { type Condition, type ConditionName, drainConditions, isPaused, returnConditions } from './conditions.js';
-import { FactReader, instancesAt } from './facts.js';
+import { FactReader } from './facts.js';
 import { pauseAll, type Standing, standingOf } from './pause.js';
 import type { DrainInstance, DrainPorts, DrainRequest } from './request.js';
 import { Interrupted, isOutage, waitUntilMet } from './wait.js';
@@ -38,6 +38,7 @@ export class OneDrain {
   readonly #request: DrainRequest;
   readonly #ports: DrainPorts;
   readonly #startedAt: number;
+  readonly #reader: FactReader;
   #standing: Standing;
   #signal: AbortSignal;
   /** Why it is not held out any more. */
@@ -49,6 +50,7 @@ export class OneDrain {
     this.#ports = ports;
     this.#standing = standing;
     this.#signal = request.signal;
+    this.#reader = new FactReader(etcd, request, ports, standing.address, standing.revision);
     this.#startedAt = ports.clock.monotonic();
   }
 
@@ -152,11 +154,10 @@ export class OneDrain {
 
   async #untilDrained(): Promise<void> {
     const { service, untilIdle, graceMs } = this.#request;
-    const reader = new FactReader(this.#etcd, this.#request, this.#ports, this.address);
     const wants = { revision: this.#standing.revision, untilIdle, graceMs };
     await this.#wait(async (call) => {
       if (this.#notHeld) throw this.#notHeld;
-      const facts = await reader.read(call);
+      const facts = await this.#reader.read(call);
       if (!isPaused(facts.instances)) throw resumedMeanwhile(service, this.address);
       return drainConditions(wants, facts);
     });
@@ -179,7 +180,7 @@ export class OneDrain {
     const probe = this.#ports.probeFor(target);
     await this.#wait(async (call) => {
       const [instances, health] = await Promise.all([
-        instancesAt(this.#etcd, this.#request, this.address, call),
+        this.#reader.instances(call),
         probeOnce(probe, this.#ports.clock, Math.min(probeWithinMs, call.timeoutMs), call.signal),
       ]);
       return returnConditions(instances, { ...health, detail: `${describeTarget(target)}: ${health.detail}` });
@@ -188,7 +189,8 @@ export class OneDrain {
 
   async #resume(): Promise<void> {
     const { service, waitMs } = this.#request;
-    await this.#wait(async ({ signal }): Promise<readonly Condition[]> => {
+    await this.#wait(async ({ signal, timeoutMs }): Promise<readonly Condition[]> => {
+      await this.#reader.instances({ signal, timeoutMs });
       const { instances, error } = await resumeInstances(
         this.#etcd,
         { ...this.#request, selectors: [this.address], confirmWithinMs: waitMs, signal },
@@ -203,7 +205,7 @@ export class OneDrain {
 
   #instances(): Promise<readonly Instance[]> {
     // What the command gets to know besides the address is not worth failing for.
-    return instancesAt(this.#etcd, this.#request, this.address, { signal: this.#signal }).catch((error) => {
+    return this.#reader.instances({ signal: this.#signal }).catch((error) => {
       if (isOutage(error)) return [];
       throw error;
     });

@@ -290,20 +290,23 @@ describe('a drain with a command', () => {
     });
   });
 
-  it('etcd is wiped while the command runs: it is back in rotation in the end, and that is what is said', async () => {
-    const fleet = await Fleet.of(3);
-    const ann = new Operator(fleet, 'ann');
-    ann.command = async (address) => {
-      fleet.store.wipe();
-      return ann.restart(address, 3000);
-    };
-    expect(await fleet.during(ann.drain([one], { command: restart }))).toMatchObject({
-      outcome: 'done',
-      instances: [{ state: 'up' }],
-    });
-    await fleet.clock.advance(10_000);
-    expect(fleet.addresses()).toEqual(all);
-  });
+  it.each(['while it waits', 'while the command runs'])(
+    'etcd is wiped %s: unknown, exit 4, never success',
+    async (when) => {
+      const fleet = await Fleet.of(3);
+      const ann = new Operator(fleet, 'ann');
+      ann.command = async (address) => {
+        if (when === 'while the command runs') fleet.store.wipe();
+        return ann.restart(address, 3000);
+      };
+      const drained = ann.drain([one], { command: restart, graceMs: 5000 });
+      await fleet.clock.advance(2000);
+      if (when === 'while it waits') fleet.store.wipe();
+      const result = await fleet.during(drained);
+      expect(result).toMatchObject({ outcome: 'failed', error: { code: 'ETCD_OUTCOME_UNKNOWN' } });
+      expect(result.error?.message).toContain('wiped');
+    },
+  );
 
   it('kill -9 at any moments, any number of times, and run again: always ends drained, restarted and resumed', async () => {
     await fc.assert(
