@@ -1,11 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import { OverlayKeys } from '../../discovery/overlay.js';
-import type { Etcd } from '../../etcd/port.js';
+import type { CallOptions, Etcd } from '../../etcd/port.js';
 import { probeOnce } from '../../health/health-gate.js';
 import { describeTarget, parseHealthTarget } from '../../health/target.js';
 import { LbctlError } from '../../model/errors.js';
 import type { Instance } from '../../model/instance.js';
 import { type Held, type HoldListener, holdOut } from '../hold.js';
+import { livesOn } from '../kept-leases.js';
 import { resumeInstances } from '../resume.js';
 import { type Claim, describeHolder, type Holder, isClaim, readClaim, takeClaim } from './claim.js';
 import { type Condition, type ConditionName, drainConditions, isPaused, returnConditions } from './conditions.js';
@@ -180,11 +181,26 @@ export class OneDrain {
     const probe = this.#ports.probeFor(target);
     await this.#wait(async (call) => {
       const [instances, health] = await Promise.all([
-        this.#reader.instances(call),
+        this.#living(call),
         probeOnce(probe, this.#ports.clock, Math.min(probeWithinMs, call.timeoutMs), call.signal),
       ]);
       return returnConditions(instances, { ...health, detail: `${describeTarget(target)}: ${health.detail}` });
     });
+  }
+
+  /** A key that was deleted is remembered with its lease: its owner lives as long as that does. */
+  async #living(call: CallOptions): Promise<readonly Instance[]> {
+    const instances = await this.#reader.instances(call);
+    const deleted = instances.filter(({ admin, pause }) => admin === 'paused' && pause?.strategy === 'delete');
+    const kept = deleted.map(({ key, id, dialect, lease }) => ({
+      key,
+      id,
+      dialect,
+      value: '',
+      lease: lease?.id ?? 0n,
+    }));
+    const living = new Set((await livesOn(this.#etcd, kept, call)).map(({ key }) => key));
+    return instances.filter((one) => !deleted.includes(one) || living.has(one.key));
   }
 
   async #resume(): Promise<void> {

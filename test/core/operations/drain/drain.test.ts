@@ -277,6 +277,27 @@ describe('a drain with a command', () => {
     expect(fleet.store.keys('lbctl/v1/pause')).toEqual([]);
   });
 
+  it('a key that was deleted is back when somebody keeps one alive there again, not before', async () => {
+    const fleet = await Fleet.of(2);
+    const server = await fleet.startForeign('10.0.0.3:80');
+    fleet.serving.add('10.0.0.3:80');
+    const ann = new Operator(fleet, 'ann');
+    ann.command = async () => {
+      await server.stop();
+      return 0;
+    };
+    const request = { command: restart, strategy: 'delete', waitMs: 5000 } as const;
+    const late = await fleet.during(ann.drain(['10.0.0.3:80'], request));
+    expect(late).toMatchObject({ error: { code: 'TIMEOUT' }, instances: [{ state: 'paused' }] });
+    expect(late.error?.message).toContain('back (nobody registers the address)');
+    ann.command = async () => {
+      await fleet.startForeign('10.0.0.3:80');
+      return 0;
+    };
+    expect(await fleet.during(ann.drain(['10.0.0.3:80'], request))).toMatchObject({ outcome: 'done' });
+    expect(fleet.addresses()).toEqual(all);
+  });
+
   it('on failure, what somebody else had paused before stays paused', async () => {
     const fleet = await Fleet.of(3);
     const ann = new Operator(fleet, 'ann');
