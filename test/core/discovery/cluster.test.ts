@@ -343,3 +343,71 @@ it('equals what etcd holds after any mixture of writes and faults, and its event
     { numRuns: 60 },
   );
 });
+
+describe('the revision of a subscriber', () => {
+  async function followed(w: ReturnType<typeof world>, client = w.store.client()) {
+    const subscriber = new Subscriber(client, 'user.rpc', {}, w.ports);
+    const revisions: bigint[] = [];
+    subscriber.onRevision((revision) => revisions.push(revision));
+    await subscriber.start();
+    return { subscriber, revisions };
+  }
+
+  it('is told at once and after each batch, when the listeners know its set, and also when that stayed the same', async () => {
+    const w = world();
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    const { subscriber, revisions } = await followed(w);
+    const sets: string[] = [];
+    subscriber.onChange((addresses) => sets.push(addresses.join(' ')));
+    const late: bigint[] = [];
+    subscriber.onRevision((revision) => late.push(revision));
+    expect([subscriber.revision, late]).toEqual([2n, [2n]]);
+    const told: number[] = [];
+    subscriber.onRevision(() => told.push(sets.length));
+    w.store.put('user.rpc/2', '10.0.0.2:80');
+    await settle();
+    w.store.put('lbctl/v1/pause/user.rpc/10.0.0.1:80', '{}');
+    await settle();
+    w.store.put('other.rpc/1', '10.0.0.9:80');
+    await settle();
+    w.store.delete('user.rpc/1');
+    await settle();
+    expect(sets).toEqual(['10.0.0.1:80', '10.0.0.1:80 10.0.0.2:80', '10.0.0.2:80']);
+    expect(told).toEqual([1, 2, 2, 3]);
+    expect(revisions).toEqual([3n, 4n, 6n]);
+    expect(subscriber.revision).toBe(6n);
+    w.store.delete('user.rpc/2');
+    await subscriber.close();
+    await settle();
+    expect(revisions).toHaveLength(3);
+  });
+
+  it('goes back with an etcd that was wiped', async () => {
+    const w = world();
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    w.store.put('user.rpc/1', '10.0.0.2:80');
+    const { subscriber, revisions } = await followed(w);
+    w.store.wipe();
+    w.store.put('user.rpc/1', '10.0.0.2:80');
+    await w.clock.advance(3000);
+    expect(revisions.at(-1)).toBe(2n);
+    await subscriber.close();
+  });
+
+  it('never runs ahead of its set for one who joins while a batch is gathered', async () => {
+    const w = world();
+    const gathered: (() => void)[] = [];
+    w.ports.defer = (fn) => void gathered.push(fn);
+    w.store.put('user.rpc/1', '10.0.0.1:80');
+    const client = w.store.client();
+    const { subscriber: first } = await followed(w, client);
+    w.store.delete('user.rpc/1');
+    await settle();
+    expect(gathered).toHaveLength(1);
+    const { subscriber: second } = await followed(w, client);
+    expect([second.addresses(), second.revision]).toEqual([['10.0.0.1:80'], 2n]);
+    for (let fn = gathered.shift(); fn; fn = gathered.shift()) fn();
+    expect([second.addresses(), second.revision]).toEqual([[], 3n]);
+    await Promise.all([first.close(), second.close()]);
+  });
+});

@@ -12,6 +12,7 @@ function world(more: Partial<ObserverOptions> = {}) {
   const store = new MemoryStore(clock);
   // So that an applied revision of a test is one that a client can know.
   store.revision = 1000n;
+  const ports = { clock, rng: () => 0.5, defer: setImmediate };
   const state = { revision: 7n, calls: new Map<string, number>() };
   const client = store.client();
   const warnings: string[] = [];
