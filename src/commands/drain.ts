@@ -2,7 +2,6 @@ import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { drainFlags, drainRequest, splitCommand } from '../cli/drain/flags.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
 import { serviceArg } from '../cli/steering/steering.js';
-import { parseTimeout } from '../core/model/duration.js';
 
 export default class Drain extends BaseCommand {
   static override summary = 'Take instances out, wait until nobody uses them, restart them, put them back.';
@@ -15,7 +14,7 @@ waits for each to be back and healthy, and resumes it. Run again, even after kil
     '<%= config.bin %> drain user.rpc 10.0.0.7:8080 --grace 5s -- systemctl restart user',
     {
       description: 'On the host itself, until the last connection is closed',
-      command: '<%= config.bin %> drain user.rpc host=10.0.0.7 --until-idle --min-available 2',
+      command: '<%= config.bin %> drain user.rpc host=10.0.0.7 --until-idle --min-available 75%',
     },
   ];
   static override strict = false;
@@ -30,22 +29,22 @@ waits for each to be back and healthy, and resumes it. Run again, even after kil
     const { own, command } = splitCommand('drain', this.argv);
     const { argv, flags } = await this.parse(Drain, own);
     const [service = '', ...selectors] = argv.map(String);
-    const request = drainRequest(flags, this.lifetime.signal);
-    const killAfterMs = parseTimeout(flags['kill-after'], '--kill-after');
+    const request = {
+      ...drainRequest(flags, this.lifetime.signal),
+      service,
+      selectors,
+      command,
+      verb: 'drain',
+    } as const;
     const etcd = await this.connect(flags);
     const { drainInstances } = await import('../core/operations/drain/drain.js');
-    const { drainPorts } = await import('../cli/drain/ports.js');
-    const { drainOutcome, lastWords } = await import('../cli/drain/outcome.js');
-    const context = { lifetime: this.lifetime, killAfterMs, isStructured: this.format !== 'table' };
-    const { ports, lines } = drainPorts(context, (line, fields) => this.tell(line, fields));
-    // A Ctrl-C leaves a state behind that has to be told.
-    this.lifetime.finishByItself();
-    const result = await drainInstances(
-      etcd,
-      { ...request, service, selectors, command, verb: 'drain' },
-      ports,
-    ).finally(() => lines.stop());
-    for (const line of lastWords(result)) this.tell(line);
-    return drainOutcome(result, this.lifetime.exitCode);
+    const { drainSession } = await import('../cli/drain/session.js');
+    const session = {
+      lifetime: this.lifetime,
+      killAfter: flags['kill-after'],
+      isStructured: this.format !== 'table',
+      tell: (line: string, fields?: object) => this.tell(line, fields),
+    };
+    return drainSession(session, (ports) => drainInstances(etcd, request, ports));
   }
 }

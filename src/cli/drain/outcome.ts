@@ -30,7 +30,8 @@ export function drainOutcome(result: DrainResult, interruptedBy: number): Outcom
 }
 
 /** What is left to do, for people; empty when nothing is. */
-export function lastWords({ service, instances, outcome }: DrainResult): readonly string[] {
+export function lastWords({ service, instances, outcome, guard }: DrainResult): readonly string[] {
+  if (guard) return [`Guard: ${guard.up} up, ${guard.left} would be left, ${guard.needed} must stay.`];
   const of = (state: DrainInstance['state']) =>
     instances.filter((one) => one.state === state).map(({ address }) => address);
   const [paused, unknown] = [of('paused'), of('unknown')];

@@ -52,7 +52,7 @@ async function putBack(
   const signal = AbortSignal.timeout(afterwardsMs);
   setMaxListeners(0, signal);
   try {
-    const instances = await instancesAt(etcd, request, address, { signal });
+    const { instances } = await instancesAt(etcd, request, address, { signal });
     const pause = instances.map((one) => one.pause).find((found) => found !== null);
     if (!changed && pause && (pause.verb === 'pause' || pause.verb === 'hold')) {
       return `it was paused before, by ${pause.by}`;
@@ -76,7 +76,7 @@ async function logged(etcd: Etcd, request: DrainRequest, ports: DrainPorts, inst
 
 async function stateNow(etcd: Etcd, request: DrainRequest, address: string): Promise<DrainInstance['state']> {
   try {
-    const instances = await instancesAt(etcd, request, address, { timeoutMs: afterwardsMs });
+    const { instances } = await instancesAt(etcd, request, address, { timeoutMs: afterwardsMs });
     if (isOut(instances)) return 'paused';
     if (instances.some(({ admin }) => admin === 'up')) return 'up';
     return isPaused(instances) ? 'paused' : 'gone';

@@ -1,15 +1,16 @@
 import { setMaxListeners } from 'node:events';
 import { OverlayKeys } from '../../discovery/overlay.js';
-import type { Etcd } from '../../etcd/port.js';
+import type { CallOptions, Etcd } from '../../etcd/port.js';
 import { probeOnce } from '../../health/health-gate.js';
 import { describeTarget, parseHealthTarget } from '../../health/target.js';
 import { LbctlError } from '../../model/errors.js';
 import type { Instance } from '../../model/instance.js';
 import { type Held, type HoldListener, holdOut } from '../hold.js';
+import { livesOn } from '../kept-leases.js';
 import { resumeInstances } from '../resume.js';
 import { type Claim, describeHolder, type Holder, isClaim, readClaim, takeClaim } from './claim.js';
 import { type Condition, type ConditionName, drainConditions, isPaused, returnConditions } from './conditions.js';
-import { FactReader, instancesAt } from './facts.js';
+import { FactReader } from './facts.js';
 import { pauseAll, type Standing, standingOf } from './pause.js';
 import type { DrainInstance, DrainPorts, DrainRequest } from './request.js';
 import { Interrupted, isOutage, waitUntilMet } from './wait.js';
@@ -38,6 +39,7 @@ export class OneDrain {
   readonly #request: DrainRequest;
   readonly #ports: DrainPorts;
   readonly #startedAt: number;
+  readonly #reader: FactReader;
   #standing: Standing;
   #signal: AbortSignal;
   /** Why it is not held out any more. */
@@ -49,6 +51,7 @@ export class OneDrain {
     this.#ports = ports;
     this.#standing = standing;
     this.#signal = request.signal;
+    this.#reader = new FactReader(etcd, request, ports, standing.address, standing.revision);
     this.#startedAt = ports.clock.monotonic();
   }
 
@@ -152,11 +155,10 @@ export class OneDrain {
 
   async #untilDrained(): Promise<void> {
     const { service, untilIdle, graceMs } = this.#request;
-    const reader = new FactReader(this.#etcd, this.#request, this.#ports, this.address);
     const wants = { revision: this.#standing.revision, untilIdle, graceMs };
     await this.#wait(async (call) => {
       if (this.#notHeld) throw this.#notHeld;
-      const facts = await reader.read(call);
+      const facts = await this.#reader.read(call);
       if (!isPaused(facts.instances)) throw resumedMeanwhile(service, this.address);
       return drainConditions(wants, facts);
     });
@@ -179,16 +181,32 @@ export class OneDrain {
     const probe = this.#ports.probeFor(target);
     await this.#wait(async (call) => {
       const [instances, health] = await Promise.all([
-        instancesAt(this.#etcd, this.#request, this.address, call),
+        this.#living(call),
         probeOnce(probe, this.#ports.clock, Math.min(probeWithinMs, call.timeoutMs), call.signal),
       ]);
       return returnConditions(instances, { ...health, detail: `${describeTarget(target)}: ${health.detail}` });
     });
   }
 
+  /** A key that was deleted is remembered with its lease: its owner lives as long as that does. */
+  async #living(call: CallOptions): Promise<readonly Instance[]> {
+    const instances = await this.#reader.instances(call);
+    const deleted = instances.filter(({ admin, pause }) => admin === 'paused' && pause?.strategy === 'delete');
+    const kept = deleted.map(({ key, id, dialect, lease }) => ({
+      key,
+      id,
+      dialect,
+      value: '',
+      lease: lease?.id ?? 0n,
+    }));
+    const living = new Set((await livesOn(this.#etcd, kept, call)).map(({ key }) => key));
+    return instances.filter((one) => !deleted.includes(one) || living.has(one.key));
+  }
+
   async #resume(): Promise<void> {
     const { service, waitMs } = this.#request;
-    await this.#wait(async ({ signal }): Promise<readonly Condition[]> => {
+    await this.#wait(async ({ signal, timeoutMs }): Promise<readonly Condition[]> => {
+      await this.#reader.instances({ signal, timeoutMs });
       const { instances, error } = await resumeInstances(
         this.#etcd,
         { ...this.#request, selectors: [this.address], confirmWithinMs: waitMs, signal },
@@ -203,7 +221,7 @@ export class OneDrain {
 
   #instances(): Promise<readonly Instance[]> {
     // What the command gets to know besides the address is not worth failing for.
-    return instancesAt(this.#etcd, this.#request, this.address, { signal: this.#signal }).catch((error) => {
+    return this.#reader.instances({ signal: this.#signal }).catch((error) => {
       if (isOutage(error)) return [];
       throw error;
     });

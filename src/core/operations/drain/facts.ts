@@ -8,6 +8,7 @@ import type { Instance } from '../../model/instance.js';
 import { readObservers } from '../../stats/observers.js';
 import { type DrainFacts, isOut } from './conditions.js';
 import type { DrainPorts, DrainRequest } from './request.js';
+import { EtcdWiped } from './wait.js';
 
 /** Everything at one address. Only `call` bounds it: what asks may have been interrupted. @throws ETCD_* */
 export async function instancesAt(
@@ -15,10 +16,10 @@ export async function instancesAt(
   request: DiscoveryOptions & { readonly service: string; readonly signal?: AbortSignal },
   address: string,
   call: CallOptions,
-): Promise<readonly Instance[]> {
+): Promise<{ readonly instances: readonly Instance[]; readonly revision: bigint }> {
   const { service, signal: _, ...discovery } = request;
-  const { state } = await readState(etcd, service, { ...discovery, ...call });
-  return state.instances().filter((instance) => instance.address === address);
+  const { state, revision } = await readState(etcd, service, { ...discovery, ...call });
+  return { instances: state.instances().filter((instance) => instance.address === address), revision };
 }
 
 /** Looks at everything that the conditions of one address are made of. */
@@ -28,18 +29,29 @@ export class FactReader {
   readonly #ports: DrainPorts;
   readonly #address: string;
   #outSinceMs: number | null = null;
+  #revision: bigint;
 
-  constructor(etcd: Etcd, request: DrainRequest, ports: DrainPorts, address: string) {
+  /** `revision`: of etcd when the pause was seen to stand. */
+  constructor(etcd: Etcd, request: DrainRequest, ports: DrainPorts, address: string, revision: bigint) {
+    this.#revision = revision;
     this.#etcd = etcd;
     this.#request = request;
     this.#ports = ports;
     this.#address = address;
   }
 
-  /** @throws ETCD_* */
+  /** @throws EtcdWiped when etcd is at a revision before one that was seen; ETCD_* */
+  async instances(call: CallOptions): Promise<readonly Instance[]> {
+    const { instances, revision } = await instancesAt(this.#etcd, this.#request, this.#address, call);
+    if (revision < this.#revision) throw new EtcdWiped(this.#request.service);
+    this.#revision = revision;
+    return instances;
+  }
+
+  /** @throws as `instances` */
   async read(call: CallOptions): Promise<DrainFacts> {
     const [instances, observers, connections] = await Promise.all([
-      instancesAt(this.#etcd, this.#request, this.#address, call),
+      this.instances(call),
       observersOf(this.#etcd, this.#request, this.#address, call),
       this.#request.untilIdle ? connectionsAt(this.#ports, this.#address) : null,
     ]);

@@ -22,7 +22,7 @@ export function pauseAll(
 
 /** @throws ETCD_* */
 export async function standingOf(etcd: Etcd, request: DrainRequest, one: OperationInstance): Promise<Standing> {
-  const instances = await instancesAt(etcd, request, one.address, { signal: request.signal });
+  const { instances } = await instancesAt(etcd, request, one.address, { signal: request.signal });
   // A publisher of ours takes its key out later than the pause is written.
   let revision = 0n;
   for (const { modRevision } of instances) if (modRevision > revision) revision = modRevision;

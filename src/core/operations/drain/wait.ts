@@ -1,6 +1,7 @@
 import { type Clock, sleep } from '../../model/clock.js';
 import { formatDuration } from '../../model/duration.js';
 import { type ErrorCode, isLbctlError, LbctlError } from '../../model/errors.js';
+import { wiped } from '../confirm.js';
 import type { Condition, ConditionName } from './conditions.js';
 
 /** What a drain tells while it waits; one each time that a condition changes. */
@@ -35,7 +36,15 @@ const transient: readonly ErrorCode[] = [
 ];
 
 export function isOutage(error: unknown): error is LbctlError {
-  return isLbctlError(error, ...transient);
+  return isLbctlError(error, ...transient) && !(error instanceof EtcdWiped);
+}
+
+/** etcd is there and has forgotten what was written: waiting does not bring it back. */
+export class EtcdWiped extends LbctlError {
+  constructor(service: string) {
+    const { code, message, suggestions } = wiped(service, 'pause');
+    super(code, message, { suggestions });
+  }
 }
 
 /** The wait was called off by its signal: no failure, and the state is whatever was reached. */

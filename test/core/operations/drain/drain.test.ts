@@ -277,6 +277,27 @@ describe('a drain with a command', () => {
     expect(fleet.store.keys('lbctl/v1/pause')).toEqual([]);
   });
 
+  it('a key that was deleted is back when somebody keeps one alive there again, not before', async () => {
+    const fleet = await Fleet.of(2);
+    const server = await fleet.startForeign('10.0.0.3:80');
+    fleet.serving.add('10.0.0.3:80');
+    const ann = new Operator(fleet, 'ann');
+    ann.command = async () => {
+      await server.stop();
+      return 0;
+    };
+    const request = { command: restart, strategy: 'delete', waitMs: 5000 } as const;
+    const late = await fleet.during(ann.drain(['10.0.0.3:80'], request));
+    expect(late).toMatchObject({ error: { code: 'TIMEOUT' }, instances: [{ state: 'paused' }] });
+    expect(late.error?.message).toContain('back (nobody registers the address)');
+    ann.command = async () => {
+      await fleet.startForeign('10.0.0.3:80');
+      return 0;
+    };
+    expect(await fleet.during(ann.drain(['10.0.0.3:80'], request))).toMatchObject({ outcome: 'done' });
+    expect(fleet.addresses()).toEqual(all);
+  });
+
   it('on failure, what somebody else had paused before stays paused', async () => {
     const fleet = await Fleet.of(3);
     const ann = new Operator(fleet, 'ann');
@@ -290,20 +311,23 @@ describe('a drain with a command', () => {
     });
   });
 
-  it('etcd is wiped while the command runs: it is back in rotation in the end, and that is what is said', async () => {
-    const fleet = await Fleet.of(3);
-    const ann = new Operator(fleet, 'ann');
-    ann.command = async (address) => {
-      fleet.store.wipe();
-      return ann.restart(address, 3000);
-    };
-    expect(await fleet.during(ann.drain([one], { command: restart }))).toMatchObject({
-      outcome: 'done',
-      instances: [{ state: 'up' }],
-    });
-    await fleet.clock.advance(10_000);
-    expect(fleet.addresses()).toEqual(all);
-  });
+  it.each(['while it waits', 'while the command runs'])(
+    'etcd is wiped %s: unknown, exit 4, never success',
+    async (when) => {
+      const fleet = await Fleet.of(3);
+      const ann = new Operator(fleet, 'ann');
+      ann.command = async (address) => {
+        if (when === 'while the command runs') fleet.store.wipe();
+        return ann.restart(address, 3000);
+      };
+      const drained = ann.drain([one], { command: restart, graceMs: 5000 });
+      await fleet.clock.advance(2000);
+      if (when === 'while it waits') fleet.store.wipe();
+      const result = await fleet.during(drained);
+      expect(result).toMatchObject({ outcome: 'failed', error: { code: 'ETCD_OUTCOME_UNKNOWN' } });
+      expect(result.error?.message).toContain('wiped');
+    },
+  );
 
   it('kill -9 at any moments, any number of times, and run again: always ends drained, restarted and resumed', async () => {
     await fc.assert(

@@ -3,6 +3,7 @@ import type { Etcd } from '../../../../src/core/etcd/port.js';
 import { sleep } from '../../../../src/core/model/clock.js';
 import { drainInstances } from '../../../../src/core/operations/drain/drain.js';
 import type { DrainPorts, DrainRequest, DrainResult } from '../../../../src/core/operations/drain/request.js';
+import { type RollRequest, rollService } from '../../../../src/core/operations/drain/roll.js';
 import { encodeObserver } from '../../../../src/core/stats/observer-record.js';
 import { ManualClock, settle } from '../../../support/manual-clock.js';
 import { type MemoryEtcd, MemoryStore } from '../../../support/memory-etcd.js';
@@ -170,27 +171,31 @@ export class Operator {
   }
 
   drain(selectors: readonly string[], more: Partial<DrainRequest> = {}): Promise<DrainResult> {
-    return drainInstances(
-      this.etcd,
-      {
-        service,
-        selectors,
-        by: `${this.name}@box`,
-        reason: 'deploy',
-        minAvailable: { count: 1 },
-        strategy: 'auto',
-        waitMs: 60_000,
-        untilIdle: false,
-        graceMs: 0,
-        command: null,
-        health: 'tcp',
-        onFailure: 'keep',
-        verb: 'drain',
-        signal: this.signal,
-        ...more,
-      },
-      this.ports(),
-    );
+    return drainInstances(this.etcd, { ...this.#request(), selectors, ...more }, this.ports());
+  }
+
+  roll(command: readonly string[], more: Partial<RollRequest> = {}): Promise<DrainResult> {
+    const { verb: _, ...request } = this.#request();
+    const asked = { ...request, command, maxUnavailable: 1, restart: false, ...more };
+    return rollService(this.etcd, asked, this.ports());
+  }
+
+  #request(): Omit<DrainRequest, 'selectors'> {
+    return {
+      service,
+      by: `${this.name}@box`,
+      reason: 'deploy',
+      minAvailable: { count: 1 },
+      strategy: 'auto',
+      waitMs: 60_000,
+      untilIdle: false,
+      graceMs: 0,
+      command: null,
+      health: 'tcp',
+      onFailure: 'keep',
+      verb: 'drain',
+      signal: this.signal,
+    };
   }
 }
 
