@@ -15,11 +15,9 @@ let listener: Server;
 let address = '';
 
 beforeAll(async () => {
-  [server, listener] = await Promise.all([
-    startEtcd(),
-    createServer((socket) => socket.destroy()).listen(0, '127.0.0.1'),
-  ]);
-  await once(listener, 'listening').catch(() => {});
+  server = await startEtcd();
+  listener = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(listener, 'listening');
   const bound = listener.address();
   address = `127.0.0.1:${typeof bound === 'object' && bound !== null ? bound.port : 0}`;
   etcd = await connect({ endpoints: [server.endpoint] });
@@ -108,7 +106,7 @@ const cases: readonly Case[] = [
   },
   {
     code: 8,
-    what: 'the claim is lost while the command runs',
+    what: 'somebody takes over while the command runs',
     error: 'LEASE_LOST',
     run: async (name, json) => {
       await service(name);
@@ -116,7 +114,10 @@ const cases: readonly Case[] = [
       const live = start(line, { env: { LBCTL_ENDPOINTS: server.endpoint } });
       await live.waitFor('begun', { stream: 'stderr' });
       const [claim] = (await etcd.list({ key: `lbctl/v1/drain/${name}/`, end: `lbctl/v1/drain/${name}0` })).kvs;
+      // An outage longer than the lease, in which somebody else took over.
       await etcd.revokeLease(claim?.lease ?? 0n);
+      const holder = { ...JSON.parse(claim?.value.toString() ?? ''), by: 'bob@box', pid: 1 };
+      await etcd.txn({ success: [{ put: claim?.key ?? '', value: JSON.stringify(holder) }] });
       return live.ended;
     },
   },
@@ -192,7 +193,7 @@ const cases: readonly Case[] = [
   ),
 ];
 
-describe.each(cases)('exit $code: $what', ({ code, error, run: reach }) => {
+describe.concurrent.each(cases)('exit $code: $what', ({ code, error, run: reach }) => {
   test.each([[[]], [['--json']]])('with %j', async (json: readonly string[]) => {
     const ended = await reach(`exit-${code}${json.length === 0 ? '' : '-json'}`, json);
     expect(ended.code, ended.stderr).toBe(code);

@@ -8,6 +8,8 @@ import { type ServerProcess, startServerProcess } from '../support/grpc-server-p
 import { type ObservedClientOptions, startObservedClient } from '../support/observed-client.js';
 import { until } from '../support/until.js';
 
+/** For what takes a moment: on a machine that does much else, a long one. */
+const withinMs = 15_000;
 let etcd: EtcdProcess;
 let server: ServerProcess;
 beforeAll(async () => {
@@ -45,7 +47,7 @@ async function observersOf(name: string, of = etcd) {
 }
 async function one(name: string, of = etcd) {
   const read = await observersOf(name, of);
-  await until(async () => (await read()).length === 1, 15_000, 'one record');
+  await until(async () => (await read()).length === 1, withinMs, 'one record');
   const [record] = await read();
   if (record === undefined) throw new Error('no record');
   return { read, record };
@@ -66,7 +68,7 @@ describe('the record of a gRPC client', () => {
     expect(record.id).toMatch(/^shop-/);
     const put = await etcdctl(etcd.endpoint, 'put', `${name}/2`, server.address, '-w', 'json');
     const { header } = JSON.parse(put);
-    await until(async () => (await read())[0]?.revision === BigInt(header.revision), 3000, 'the new revision');
+    await until(async () => (await read())[0]?.revision === BigInt(header.revision), withinMs, 'the new revision');
     const ended = await it.close();
     expect(ended).toMatchObject({ code: 0, stderr: '' });
     expect(ended.tookMs).toBeLessThan(1500);
@@ -81,7 +83,7 @@ describe('the record of a gRPC client', () => {
     const put = await etcdctl(etcd.endpoint, 'put', `lbctl/v1/pause/${name}/10.9.9.9:1`, '{}', '-w', 'json');
     const revision = BigInt(JSON.parse(put).header.revision);
     expect(record.revision).toBeLessThan(revision);
-    await until(async () => (await read())[0]?.revision === revision, 3000, 'the revision of the pause');
+    await until(async () => (await read())[0]?.revision === revision, withinMs, 'the revision of the pause');
   });
 
   test('is one for each channel, and none for one that does not want it or whose list is not from etcd', async () => {
@@ -93,7 +95,7 @@ describe('the record of a gRPC client', () => {
     await client({ target });
     await client({ target });
     const read = await observersOf(name);
-    await until(async () => (await read()).length === 2, 3000, 'two records');
+    await until(async () => (await read()).length === 2, withinMs, 'two records');
     await quiet.call();
     const records = await read();
     expect(new Set(records.map(({ id }) => id)).size).toBe(2);
@@ -107,9 +109,9 @@ describe('the record of a gRPC client', () => {
     const name = await service();
     const it = await client({ target: targetOf(name), options: { 'grpc.client_idle_timeout_ms': 1000 } });
     const { read, record } = await one(name);
-    await until(async () => (await read()).length === 0, 5000, 'no record');
+    await until(async () => (await read()).length === 0, withinMs, 'no record');
     await it.call();
-    await until(async () => (await read())[0]?.pid === record.pid, 2000, 'the record');
+    await until(async () => (await read())[0]?.pid === record.pid, withinMs, 'the record');
   });
 
   test('outlives a client that is killed by no more than its TTL', async () => {
@@ -159,10 +161,11 @@ describe('when etcd fails', () => {
         const observers = await read();
         return observers.length === 1 && waitingFor(observers, { addresses: [], revision }).length === 0;
       };
-      await until(isBack, 15_000, `the record after ${wipe ? 'a wipe' : 'a restart'}`);
+      await until(isBack, withinMs, `the record after ${wipe ? 'a wipe' : 'a restart'}`);
       expect((await read())[0]?.id).toBe(record.id);
+      // A wiped etcd knows no instance until one is put there.
+      if (!wipe) expect(await it.counts()).toMatchObject({ failures: 0 });
     }
-    expect(await it.counts()).toMatchObject({ failures: 0 });
   });
 
   test('a client that is closed ends its process soon, whether etcd is gone or hangs', async () => {
@@ -191,7 +194,7 @@ describe('when etcd fails', () => {
     });
     const root = ['--user', 'root:root'];
     const leases = async () => (await etcdctl(server_.endpoint, 'lease', 'list', ...root)).trim();
-    await until(async () => (await it.counts()).calls > 100, 10_000);
+    await until(async () => (await it.counts()).calls > 100, withinMs);
     expect(await it.counts()).toMatchObject({ failures: 0 });
     expect(await leases()).toBe('found 0 leases');
     expect(await etcdctl(server_.endpoint, 'get', '--prefix', 'lbctl/', ...root)).toBe('');

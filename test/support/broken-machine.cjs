@@ -8,7 +8,7 @@ if (process.env.BROKEN === 'hostname') {
 }
 if (process.env.BROKEN === 'spawn') {
   require('node:child_process').spawn = () => {
-    throw Object.assign(new Error('spawn EAGAIN'), { errno: -11, code: 'EAGAIN', syscall: 'spawn' });
+    throw Object.assign(new Error('spawn ENOMEM'), { errno: -12, code: 'ENOMEM', syscall: 'spawn' });
   };
 }
 syncBuiltinESMExports();

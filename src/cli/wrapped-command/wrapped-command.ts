@@ -34,8 +34,9 @@ export class WrappedCommand {
   /** @throws COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE, WRAPPER_FAILED */
   static async start(command: readonly string[], options: WrappedCommandOptions): Promise<WrappedCommand> {
     const [file = '', ...args] = command;
-    const watchdog = startWatchdog(options.killAfterMs, options.onUnguarded);
+    let watchdog: Watchdog | null = null;
     try {
+      watchdog = startWatchdog(options.killAfterMs, options.onUnguarded);
       // detached is setsid(): Ctrl-C reaches us alone, so that the withdrawal comes before the signal.
       const { env, stdout = 'inherit' } = options;
       const stdio: StdioOptions = ['inherit', stdout === 'stderr' ? 2 : 'inherit', 'inherit'];
@@ -47,7 +48,7 @@ export class WrappedCommand {
       if (groupId === undefined) throw new Error('it has no process id');
       return new WrappedCommand(child, groupId, watchdog, options);
     } catch (error) {
-      watchdog.release();
+      watchdog?.release();
       throw startError(file, error as NodeJS.ErrnoException);
     }
   }
