@@ -13,17 +13,21 @@ export function drainPorts(
   tell: (line: string, fields?: object) => void,
 ): { readonly ports: DrainPorts; readonly lines: DrainProgressLines } {
   const lines = new DrainProgressLines(process.stderr.isTTY === true && !context.isStructured, tell);
+  const say = (line: string) => {
+    lines.clear();
+    tell(line);
+  };
   const ports: DrainPorts = {
     ...systemPorts,
     process: { host: hostname(), pid: process.pid },
     host: thisHost,
     probeFor,
-    run: commandRunner({ ...context, tell }),
+    run: commandRunner({ ...context, tell: say }),
     progress: (progress) => lines.add(progress),
     paused: (result) => {
-      for (const line of remarks(result)) tell(line);
+      for (const line of remarks(result)) say(line);
     },
-    tell,
+    tell: say,
   };
   return { ports, lines };
 }

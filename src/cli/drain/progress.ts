@@ -25,7 +25,7 @@ export class DrainProgressLines {
     const name = `${address} ${condition}`;
     if (state === 'met') this.#waiting.delete(name);
     else this.#waiting.set(name, { progress, sinceMs: performance.now() - waitedMs });
-    this.#clear();
+    this.clear();
     const after = state === 'met' && waitedMs >= 1000 ? ` after ${formatDuration(waitedMs)}` : '';
     this.#tell(`${address}  ${condition.padEnd(9)}  ${state}${after}: ${detail}`, { type: 'progress', ...progress });
     if (this.#isTerminal) this.#timer ??= setInterval(() => this.#refresh(), refreshMs).unref();
@@ -35,7 +35,7 @@ export class DrainProgressLines {
   stop(): void {
     if (this.#timer) clearInterval(this.#timer);
     this.#timer = null;
-    this.#clear();
+    this.clear();
   }
 
   #refresh(): void {
@@ -49,7 +49,8 @@ export class DrainProgressLines {
     this.#isShown = true;
   }
 
-  #clear(): void {
+  /** Before anybody else writes to the terminal. */
+  clear(): void {
     if (this.#isShown) process.stderr.write('\r\x1b[K');
     this.#isShown = false;
   }

@@ -1,9 +1,11 @@
 import { setMaxListeners } from 'node:events';
+import { OverlayKeys } from '../../discovery/overlay.js';
 import type { Etcd } from '../../etcd/port.js';
 import { formatDuration } from '../../model/duration.js';
 import { isLbctlError, LbctlError, messageOf } from '../../model/errors.js';
 import { appendLog } from '../log.js';
 import { resumeInstances } from '../resume.js';
+import { describeHolder, readClaim } from './claim.js';
 import { isOut, isPaused } from './conditions.js';
 import { CommandFailed } from './drain-one.js';
 import { instancesAt } from './facts.js';
@@ -53,6 +55,11 @@ async function putBack(
   setMaxListeners(0, signal);
   try {
     const { instances } = await instancesAt(etcd, request, address, { signal });
+    // Ours was given back: whoever has it now works on an instance that is out.
+    const other = await readClaim(etcd, new OverlayKeys(request.overlayRoot).drain(request.service, address), {
+      signal,
+    });
+    if (other?.holder.state === 'running') return `${describeHolder(other.holder)} drains it`;
     const pause = instances.map((one) => one.pause).find((found) => found !== null);
     if (!changed && pause && (pause.verb === 'pause' || pause.verb === 'hold')) {
       return `it was paused before, by ${pause.by}`;

@@ -200,6 +200,26 @@ describe('a drain with a command', () => {
     expect(bob.progress[0]).toMatch(/claim waiting: ann@box \(process 1 on ann, since .*\) drains it$/);
   });
 
+  it.each(['time is over', 'Ctrl-C'])(
+    'one that gives up waiting for the first (%s) does not put back what that one works on',
+    async (how) => {
+      const fleet = await Fleet.of(3);
+      const [ann, bob] = [new Operator(fleet, 'ann'), new Operator(fleet, 'bob')];
+      ann.command = (address) => ann.restart(address, 20_000);
+      const first = ann.drain([one], { command: restart });
+      await fleet.clock.advance(2000);
+      const waitMs = how === 'Ctrl-C' ? 60_000 : 4000;
+      const second = bob.drain([one], { command: restart, waitMs, onFailure: 'resume' });
+      await fleet.clock.advance(1000);
+      if (how === 'Ctrl-C') bob.interrupt();
+      expect((await fleet.during(second, 10_000)).instances[0]).toMatchObject({
+        state: 'paused',
+        condition: expect.stringContaining('not resumed: ann@box (process 1'),
+      });
+      expect(await fleet.during(first)).toMatchObject({ outcome: 'done', instances: [{ state: 'up' }] });
+    },
+  );
+
   it('another command is not done by the first: it runs after it', async () => {
     const fleet = await Fleet.of(3);
     const [ann, bob] = [new Operator(fleet, 'ann'), new Operator(fleet, 'bob')];
@@ -380,5 +400,5 @@ describe('a drain with a command', () => {
       ),
       { numRuns: 25 },
     );
-  });
+  }, 60_000);
 });

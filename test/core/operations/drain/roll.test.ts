@@ -226,4 +226,4 @@ it('kill -9 at any moments, and the same command line again: each was restarted,
     }),
     { numRuns: 20 },
   );
-});
+}, 60_000);
