@@ -4,17 +4,19 @@ import { createServer, type Server } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Live, start } from '../../support/cli.js';
 import { type EtcdProcess, etcdctl, startEtcd } from '../../support/etcd-process.js';
+import { waitFor } from '../fleet.js';
 
 type Fault = 'down' | 'hung' | 'wiped';
 
 /** How a drain is brought to a step and kept there, and what shows that it is there. */
 const steps: Readonly<
-  Record<string, { readonly args: readonly string[]; readonly at: (drain: Live) => Promise<unknown> }>
+  Record<string, { readonly args: readonly string[]; readonly at: (drain: Live, endpoint: string) => Promise<unknown> }>
 > = {
   'before it reads': { args: [], at: async () => {} },
   'while it watches that the instance stays out': {
     args: ['--verify', '4s'],
-    at: (drain) => drain.waitFor('strategy mask', { stream: 'stderr' }),
+    at: (_drain, endpoint) =>
+      waitFor('the mask', 30_000, async () => (await etcdctl(endpoint, 'get', 's/1')).includes('lbctl-paused')),
   },
   'while it waits for quiet': {
     args: ['--verify', '0s', '--grace', '4s'],
@@ -56,7 +58,7 @@ describe.concurrent.each(['down', 'hung', 'wiped'] as const)('etcd %s', (fault) 
         const common = ['drain', 's', '1', '--strategy', 'mask', '--timeout', '5s', '--endpoints', etcd.endpoint];
         if (step === 'before it reads') await strike(etcd, fault);
         const drain = start([...common, '--command-timeout', '3s', ...args]);
-        await at(drain);
+        await at(drain, etcd.endpoint);
         if (step !== 'before it reads') await strike(etcd, fault);
         const { code, stderr } = await drain.ended;
         // An empty etcd is an answer: there is no such instance.

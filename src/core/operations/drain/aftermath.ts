@@ -101,7 +101,7 @@ function stateWords(state: DrainInstance['state']): string {
     case 'gone':
       return 'nobody registers it, and no pause stands';
     case 'unknown':
-      return 'etcd does not say whether it is out of rotation';
+      return 'whether it is out of rotation is unknown';
   }
 }
 
