@@ -36,7 +36,7 @@ beforeEach(async () => {
 afterEach(async () => {
   await Promise.all(fleet.map((one) => one.close()));
   await lbctl('resume', service, '--all');
-  await until(async () => (await etcd.list({ key: `${service}/`, end: `${service}0` })).kvs.length === 0, 10_000);
+  await until(async () => (await etcd.list({ key: `${service}/`, end: `${service}0` })).kvs.length === 0, 40_000);
 });
 
 const options = () => ({ env: { LBCTL_ENDPOINTS: server.endpoint } });

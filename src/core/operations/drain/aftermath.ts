@@ -37,7 +37,8 @@ export async function aftermath(
   const words = [stateWords(state), ...(problem === null ? [] : [`not resumed: ${problem}`])].join('; ');
   const blank = { strategy: '', why: '', changed: false, waitedMs: 0 };
   const instance = { ...blank, ...one, state, condition: `${reasonOf(failure)}; ${words}` };
-  await logged(etcd, request, ports, instance);
+  // An etcd that just did not answer is not asked once more.
+  if (state !== 'unknown') await logged(etcd, request, ports, instance);
   if (failure instanceof Interrupted) return { instance, error: null };
   const suggestions = nextSteps(request, address, state);
   return { instance, ...errorOf(failure, words, suggestions) };

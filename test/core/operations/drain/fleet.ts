@@ -5,7 +5,7 @@ import { drainInstances } from '../../../../src/core/operations/drain/drain.js';
 import type { DrainPorts, DrainRequest, DrainResult } from '../../../../src/core/operations/drain/request.js';
 import { type RollRequest, rollService } from '../../../../src/core/operations/drain/roll.js';
 import { encodeObserver } from '../../../../src/core/stats/observer-record.js';
-import { ManualClock, settle } from '../../../support/manual-clock.js';
+import { ManualClock } from '../../../support/manual-clock.js';
 import { type MemoryEtcd, MemoryStore } from '../../../support/memory-etcd.js';
 
 export const service = 'user.rpc';
@@ -198,5 +198,3 @@ export class Operator {
     };
   }
 }
-
-export { settle };
