@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-const slow = ['test/contract/**', 'test/e2e/**', 'test/load/**', 'test/faults/**'];
+const slow = ['test/contract/**', 'test/e2e/**', 'test/load/**', 'test/faults/**', 'test/interop/**'];
 // CI machines are shared: one that stalls for a second may fail a test once, not twice.
 const shared = { disableConsoleIntercept: true, passWithNoTests: false, retry: process.env.CI ? 1 : 0 };
 
@@ -52,6 +52,19 @@ export default defineConfig({
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           testTimeout: 120_000,
+          hookTimeout: 60_000,
+          fileParallelism: false,
+        },
+      },
+      {
+        // Programs in Go beside ours; skipped where there is no Go to build them.
+        test: {
+          ...shared,
+          name: 'interop',
+          include: ['test/interop/**/*.test.ts'],
+          globalSetup: ['test/interop/support/build.mjs'],
+          maxConcurrency: 5,
+          testTimeout: 180_000,
           hookTimeout: 60_000,
           fileParallelism: false,
         },

@@ -1,7 +1,8 @@
-// The slower suites, after `npm test`: the newest etcd, newer Nodes.
+// The slower suites, after `npm test`: the newest etcd, other people's programs, newer Nodes.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { buildEtcd, ensureEtcd, newestEtcd } from './etcd.mjs';
+import { buildInterop } from './interop.mjs';
 import { main, quietStep, root, which } from './steps.mjs';
 import { counted, finish, suite } from './suites.mjs';
 
@@ -16,8 +17,13 @@ await main(() => {
   if (which('go')) {
     const etcd = counted(() => buildEtcd(newestEtcd));
     if (etcd) suite(`contract and fault tests on etcd ${newestEtcd}`, ['contract', 'faults'], { etcd });
+    // After etcd: what both are made of is compiled once.
+    const programs = counted(buildInterop);
+    if (programs) suite('interop with go-zero, kratos and etcd naming', ['interop'], { etcd: ensureEtcd() });
   } else {
-    process.stderr.write(`  no Go here: etcd ${newestEtcd} is not tried\n`);
+    process.stderr.write(
+      `  no Go here: etcd ${newestEtcd} and interop with go-zero, kratos and naming are not tried\n`,
+    );
   }
   for (const [version, files] of Object.entries(newerNodes)) {
     const node = counted(() => fetchNode(version));

@@ -49,7 +49,9 @@ describe('a target given to a client', () => {
 
   it.each([
     ['direct:///10.0.0.1:80,10.0.0.2:80', '10.0.0.1:80'],
-    ['etcd:///h:2379?key=/services/greet', '%2Fservices%2Fgreet'],
+    ['etcd:///h:2379?key=/services/greet', '_2Fservices_2Fgreet'],
+    ['etcd:///h:2379?key=greet-1.10.3', 'greet-1.10.3.service'],
+    ['etcd:///h:2379?key=xn--a', 'service'],
     ['etcd://h1:2379,h2:2379/greet.rpc', 'greet.rpc'],
     ['k8s:///greet:80', 'greet.default.svc'],
   ])('%s gives calls the authority %s', (target, authority) => {
