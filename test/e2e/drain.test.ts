@@ -93,7 +93,7 @@ test('without a command it stays out, and a second drain joins; the guard refuse
     const refused = await lbctl('drain', service, '127.0.0.1:1', ...json);
     expect(refused.code).toBe(3);
     const last = await lbctl('drain', service, fleet[1]?.address ?? '', ...json);
-    expect(last).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('at least 1') });
+    expect(last).toMatchObject({ code: 5, stdout: '', stderr: expect.stringContaining('1 must stay') });
   }
   expect(await up()).toEqual([fleet[1]?.address]);
 });
