@@ -43,6 +43,11 @@ const catchUpMs = 1000;
 /** Turns of the event loop, some microseconds each, in which the messages of one write may follow one another. */
 const gatherTurns = 3;
 /**
+ * A value that comes alone waits so long for what was written together with it: an instance without its weight and owner, or
+ * masked without the record that says so, would be shown wrong. Under load the messages of one write come milliseconds apart.
+ */
+const companionMs = 20;
+/**
  * etcd brings each range of a stream up to date by itself, 100 ms apart at most, and never says when it has (3.4 answers a
  * progress request before that). So long after a stream is live events wait for one another: told as they come, one range
  * would run ahead of the others and tear writes apart.
@@ -69,6 +74,8 @@ export class Follower {
   /** The first events of a stream are being gathered; until when, once that is known. A single range waits for none. */
   #isBehind = false;
   #backlog: Timer | null = null;
+  /** Runs while the newest change is a value that came alone. */
+  #companion: Timer | null = null;
   #revision = 0n;
   #staleSince: number | null = null;
   #reconciling: Timer | null = null;
@@ -122,6 +129,7 @@ export class Follower {
     this.#closing.abort();
     this.#reconciling?.cancel();
     this.#backlog?.cancel();
+    this.#companion?.cancel();
     this.#pending = [];
     await this.#reloading;
     await this.#watch?.close();
@@ -191,23 +199,42 @@ export class Follower {
   #events(events: readonly WatchEvent[], revision: bigint, rangeIndex: number): void {
     const known = this.#known[rangeIndex];
     if (!known) return;
-    const waiting = this.#pending.length;
+    const changes: Change[] = [];
     for (const { type, kv } of events) {
       // Ranges are loaded side by side and watched from the lowest of their revisions.
       if (kv.modRevision <= (this.#loadedAt[rangeIndex] ?? 0n)) continue;
       if (type === 'put') known.set(kv.key, kv);
       else if (!known.delete(kv.key)) continue;
-      if (!this.#isBehind && this.#pending.length === 0) this.#flushAfter(gatherTurns);
-      this.#pending.push({ rangeIndex, key: kv.key, kv: type === 'put' ? kv : null, revision: kv.modRevision });
+      changes.push({ rangeIndex, key: kv.key, kv: type === 'put' ? kv : null, revision: kv.modRevision });
     }
     if (revision > this.#revision) this.#revision = revision;
-    if (this.#isBehind && this.#pending.length > waiting) this.#handlers.arriving?.();
+    if (changes.length > 0) this.#gather(changes);
+  }
+
+  #gather(changes: readonly Change[]): void {
+    // One revision comes after the other: whoever waited for a companion has none.
+    if (this.#companion && isAfter(changes[0], this.#pending.at(-1))) this.#flush();
+    const wasWaiting = this.#pending.length > 0 && this.#companion === null;
+    this.#companion?.cancel();
+    this.#companion = null;
+    this.#pending.push(...changes);
+    const isAlone = this.#isAlone(changes.at(-1));
+    if (this.#isBehind || isAlone) this.#handlers.arriving?.();
+    if (this.#isBehind) return;
+    if (isAlone) this.#companion = this.#ports.clock.timer(companionMs, () => this.#flush());
+    else if (!wasWaiting) this.#flushAfter(gatherTurns);
+  }
+
+  #isAlone(change: Change | undefined): boolean {
+    if (this.#options.ranges.length === 1 || !change?.kv) return false;
+    const sameWrite = this.#pending.slice(this.#pending.findLastIndex((one) => one.revision < change.revision) + 1);
+    return sameWrite.every(({ rangeIndex }) => rangeIndex === change.rangeIndex);
   }
 
   #flushAfter(turns: number): void {
     this.#ports.defer(() => {
       if (turns > 1) this.#flushAfter(turns - 1);
-      else if (!this.#isBehind) this.#flush();
+      else if (!this.#isBehind && !this.#companion) this.#flush();
     });
   }
 
@@ -215,6 +242,8 @@ export class Follower {
     this.#isBehind = this.#options.ranges.length > 1;
     this.#backlog?.cancel();
     this.#backlog = null;
+    this.#companion?.cancel();
+    this.#companion = null;
   }
 
   #catchUp(): void {
@@ -229,6 +258,8 @@ export class Follower {
   #flush(): void {
     const changes = this.#pending;
     this.#pending = [];
+    this.#companion?.cancel();
+    this.#companion = null;
     if (changes.length === 0) return;
     changes.sort((a, b) => (a.revision < b.revision ? -1 : a.revision > b.revision ? 1 : 0));
     const last = changes[changes.length - 1]?.revision ?? this.#revision;
@@ -330,6 +361,10 @@ export class Follower {
     }
     return found;
   }
+}
+
+function isAfter(a: Change | undefined, b: Change | undefined): boolean {
+  return a !== undefined && b !== undefined && a.revision > b.revision;
 }
 
 function sameVersion(a: KeyValue | undefined, b: KeyValue): boolean {

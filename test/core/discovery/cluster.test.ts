@@ -4,7 +4,7 @@ import { joinCluster } from '../../../src/core/discovery/cluster.js';
 import { observeService, type ServiceEvent } from '../../../src/core/discovery/observe.js';
 import { readService } from '../../../src/core/discovery/read.js';
 import { Subscriber } from '../../../src/core/discovery/subscriber.js';
-import { ManualClock, settle } from '../../support/manual-clock.js';
+import { ManualClock } from '../../support/manual-clock.js';
 import { MemoryStore } from '../../support/memory-etcd.js';
 
 function world(seed = 0.5) {
@@ -16,6 +16,8 @@ function world(seed = 0.5) {
 
 /** Every range of a stream that was just opened is up to date by then. */
 const caughtUpMs = 150;
+/** What came alone is told by then. */
+const toldMs = 20;
 
 async function opened(w: ReturnType<typeof world>) {
   const events: ServiceEvent[] = [];
@@ -28,6 +30,22 @@ async function observed(w: ReturnType<typeof world>) {
   await w.clock.advance(caughtUpMs);
   const lines = () => events.map((event) => `${event.type} ${event.address} ${event.cause}`.replace(/ +/g, ' ').trim());
   return { events, membership, lines };
+}
+
+/** A client of the store whose watches hear of each range so many milliseconds late. */
+function lateClient(w: ReturnType<typeof world>, lateMs: (rangeIndex: number) => number) {
+  const client = w.store.client();
+  const watch = client.watch.bind(client);
+  client.watch = (request, handlers) =>
+    watch(request, {
+      ...handlers,
+      events: (events, revision, index) => {
+        const deliver = () => handlers.events(events, revision, index);
+        if (lateMs(index) === 0) deliver();
+        else w.clock.timer(lateMs(index), deliver);
+      },
+    });
+  return client;
 }
 
 const meta = (key: string, weight: number, state = 'up') =>
@@ -48,14 +66,14 @@ describe('a watched service', () => {
     w.store.put('user.rpc/7', '10.0.0.1:80', 7n);
     const { lines, events, membership } = await observed(w);
     w.store.put('user.rpc/8', '10.0.0.2:80');
-    await settle();
+    await w.clock.advance(toldMs);
     w.store.put('user.rpc/8', '10.0.0.3:80');
-    await settle();
+    await w.clock.advance(toldMs);
     w.store.delete('user.rpc/7');
     w.store.put('user.rpc/7', '10.0.0.1:80', 7n);
-    await settle();
+    await w.clock.advance(toldMs);
     w.store.revoke(7n);
-    await settle();
+    await w.clock.advance(toldMs);
     expect(lines()).toEqual([
       'SNAPSHOT 10.0.0.1:80 present',
       'SYNCED 1 instances',
@@ -79,13 +97,13 @@ describe('a watched service', () => {
       { put: 'user.rpc/1', value: '10.0.0.1:80' },
       { put: 'lbctl/v1/meta/user.rpc/1', value: meta('user.rpc/1', 5) },
     ]);
-    await settle();
+    await w.clock.advance(toldMs);
     expect(events.at(-1)).toMatchObject({
       type: 'ADDED',
       instance: { weight: 5, owner: { pid: 1 }, since: '2026-03-01T12:00:00.000Z' },
     });
     w.store.put('lbctl/v1/meta/user.rpc/1', meta('user.rpc/1', 1));
-    await settle();
+    await w.clock.advance(toldMs);
     expect(lines().at(-1)).toBe('CHANGED 10.0.0.1:80 weight 5 -> 1');
     await membership.close();
   });
@@ -97,25 +115,25 @@ describe('a watched service', () => {
     const { lines, membership } = await observed(w);
     const record = { by: 'ann', at: '2026-01-01T00:00:00Z', reason: 'deploy', strategy: 'managed', until: null };
     w.store.put('lbctl/v1/pause/user.rpc/10.0.0.1:80', JSON.stringify(record));
-    await settle();
+    await w.clock.advance(toldMs);
     w.store.write([
       { delete: { key: 'user.rpc/1' } },
       { delete: { key: 'lbctl/v1/meta/user.rpc/1' } },
       { put: 'lbctl/v1/meta/user.rpc/2', value: meta('user.rpc/2', 5, 'paused') },
     ]);
-    await settle();
+    await w.clock.advance(toldMs);
     const view = await readService(w.store.client(), 'user.rpc');
     expect(view.instances).toMatchObject([
       { address: '10.0.0.1:80', admin: 'paused', weight: 5, pause: { by: 'ann', reason: 'deploy' }, notes: [] },
     ]);
     w.store.delete('lbctl/v1/pause/user.rpc/10.0.0.1:80');
-    await settle();
+    await w.clock.advance(toldMs);
     w.store.write([
       { delete: { key: 'lbctl/v1/meta/user.rpc/2' } },
       { put: 'user.rpc/3', value: '10.0.0.1:80' },
       { put: 'lbctl/v1/meta/user.rpc/3', value: meta('user.rpc/3', 5) },
     ]);
-    await settle();
+    await w.clock.advance(toldMs);
     expect(lines().slice(2)).toEqual(['PAUSED 10.0.0.1:80 paused by ann: deploy', 'RESUMED 10.0.0.1:80 resumed']);
     await membership.close();
   });
@@ -131,9 +149,9 @@ describe('a watched service', () => {
     await subscriber.start();
     const { lines, membership } = await observed(w);
     w.store.delete('lbctl/v1/meta/user.rpc/2');
-    await settle();
+    await w.clock.advance(toldMs);
     w.store.put('lbctl/v1/meta/user.rpc/3', meta('user.rpc/3', 5, 'paused'));
-    await settle();
+    await w.clock.advance(toldMs);
     expect(lines().slice(2)).toEqual([
       'CHANGED 10.0.0.1:80 its owner is gone, the pause stands',
       'CHANGED 10.0.0.1:80 its owner is back, still paused',
@@ -148,7 +166,7 @@ describe('a watched service', () => {
     w.store.put('user.rpc/1', '10.0.0.1:80');
     const { lines, membership } = await observed(w);
     w.store.write([{ delete: { key: 'user.rpc/1' } }, { put: 'user.rpc/2', value: '10.0.0.1:80' }]);
-    await settle();
+    await w.clock.advance(toldMs);
     expect(lines().slice(2)).toEqual([
       'REMOVED 10.0.0.1:80 replaced by a new registration',
       'ADDED 10.0.0.1:80 re-registered, same lease',
@@ -188,23 +206,13 @@ describe('a watched service', () => {
     'tells once and in order what was registered %s, though the ranges come one after the other',
     async (when) => {
       const w = world();
-      const client = w.store.client();
-      const watch = client.watch.bind(client);
-      client.watch = (request, handlers) =>
-        watch(request, {
-          ...handlers,
-          events: (events, revision, index) => {
-            const deliver = () => handlers.events(events, revision, index);
-            if (index === 0) deliver();
-            else w.clock.timer(100, deliver);
-          },
-        });
+      const client = lateClient(w, (index) => (index === 0 ? 0 : 100));
       const events: ServiceEvent[] = [];
       const membership = await observeService(client, 'user.rpc', (event) => events.push(event), {}, w.ports);
       if (when === 'while etcd was away') {
         await w.clock.advance(caughtUpMs);
         w.store.set('down');
-        await settle();
+        await w.clock.advance(toldMs);
       }
       for (const id of ['1', '2']) {
         const key = `user.rpc/${id}`;
@@ -223,6 +231,34 @@ describe('a watched service', () => {
     },
   );
 
+  it.each([
+    ['first', 0],
+    ['last', 10],
+  ])('takes what comes apart for the one write that it was, the key %s', async (_, keyLateMs) => {
+    const w = world();
+    const client = lateClient(w, (index) => (index === 0 ? keyLateMs : 10 - keyLateMs));
+    const events: ServiceEvent[] = [];
+    const membership = await observeService(client, 'user.rpc', (event) => events.push(event), {}, w.ports);
+    await w.clock.advance(caughtUpMs);
+    const key = 'user.rpc/1';
+    w.store.write([
+      { put: key, value: '10.0.0.1:80' },
+      { put: `lbctl/v1/meta/${key}`, value: meta(key, 5) },
+    ]);
+    await w.clock.advance(toldMs);
+    w.store.write([
+      { put: key, value: '10.0.0.2:80' },
+      { put: `lbctl/v1/meta/${key}`, value: meta(key, 1).replace('10.0.0.1', '10.0.0.2') },
+    ]);
+    await w.clock.advance(toldMs);
+    expect(events.slice(1).map(({ type, instance }) => [type, instance?.address, instance?.weight])).toEqual([
+      ['ADDED', '10.0.0.1:80', 5],
+      ['CHANGED', '10.0.0.2:80', 1],
+    ]);
+    await membership.close();
+    expect(w.clock.pending).toBe(0);
+  });
+
   it('says at once that something is coming, to those who can look for themselves', async () => {
     const w = world();
     const told: string[] = [];
@@ -233,12 +269,12 @@ describe('a watched service', () => {
     };
     const membership = await joinCluster(w.store.client(), 'user.rpc', listener, {}, w.ports);
     w.store.put('user.rpc/1', '10.0.0.1:80');
-    await settle();
+    await w.clock.advance(toldMs);
     expect(told).toEqual(['arriving']);
     await w.clock.advance(caughtUpMs);
     w.store.put('user.rpc/2', '10.0.0.2:80');
-    await settle();
-    expect(told).toEqual(['arriving', 'changed', 'changed']);
+    await w.clock.advance(toldMs);
+    expect(told).toEqual(['arriving', 'changed', 'arriving', 'changed']);
     await membership.close();
   });
 
@@ -255,7 +291,7 @@ describe('a watched service', () => {
     expect(w.store.watchers.size).toBe(1);
     await a.close();
     w.store.put('user.rpc/2', '10.0.0.2:80');
-    await settle();
+    await w.clock.advance(toldMs);
     expect(seen.at(-1)).toEqual(['10.0.0.1:80', '10.0.0.2:80']);
     expect(a.addresses()).toEqual(['10.0.0.1:80']);
     await b.close();

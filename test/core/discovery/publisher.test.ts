@@ -66,8 +66,9 @@ describe('a publisher', () => {
     expect(held()).toEqual(['10.0.0.1:80']);
     expect(store.get(key)?.lease).toBe(leaseId);
     expect(it.state).toBe('registered');
+    await clock.advance(watchingMs);
     store.put(key, '10.0.0.1:80');
-    await settle();
+    await clock.advance(20);
     expect(store.get(key)?.lease).toBe(leaseId);
     await stopped(it, clock);
   });
