@@ -6,6 +6,8 @@ import { buildInterop } from './interop.mjs';
 import { main, quietStep, root, which } from './steps.mjs';
 import { counted, finish, suite } from './suites.mjs';
 
+/** What another etcd could do differently. */
+const ofTheServer = ['test/contract', 'test/faults/cases', 'test/faults/etcd', 'test/faults/discovery'];
 const wholeProcesses = ['test/e2e/process', 'test/e2e/demo', 'test/e2e/library', 'test/e2e/examples'];
 /** What each newer Node could break: whole programs, and with the newest the parts that live on Node's sockets and gRPC. */
 const newerNodes = {
@@ -16,7 +18,8 @@ const newerNodes = {
 await main(() => {
   if (which('go')) {
     const etcd = counted(() => buildEtcd(newestEtcd));
-    if (etcd) suite(`contract and fault tests on etcd ${newestEtcd}`, ['contract', 'faults'], { etcd });
+    const name = `contract and fault tests on etcd ${newestEtcd}`;
+    if (etcd) suite(name, ['contract', 'faults'], { etcd, files: ofTheServer });
     // After etcd: what both are made of is compiled once.
     const programs = counted(buildInterop);
     if (programs) suite('interop with go-zero, kratos and etcd naming', ['interop'], { etcd: ensureEtcd() });

@@ -44,9 +44,10 @@ const catchUpMs = 1000;
 const gatherTurns = 3;
 /**
  * A value that comes alone waits so long for what was written together with it: an instance without its weight and owner, or
- * masked without the record that says so, would be shown wrong. Under load the messages of one write come milliseconds apart.
+ * masked without the record that says so, would be shown wrong. Longer would mend more on a machine under load, where they come
+ * milliseconds apart, and delay every lone registration by as much.
  */
-const companionMs = 20;
+const companionMs = 1;
 /**
  * etcd brings each range of a stream up to date by itself, 100 ms apart at most, and never says when it has (3.4 answers a
  * progress request before that). So long after a stream is live events wait for one another: told as they come, one range

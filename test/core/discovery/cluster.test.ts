@@ -401,20 +401,20 @@ describe('the revision of a subscriber', () => {
     const told: number[] = [];
     subscriber.onRevision(() => told.push(sets.length));
     w.store.put('user.rpc/2', '10.0.0.2:80');
-    await settle();
+    await w.clock.advance(150);
     w.store.put('lbctl/v1/pause/user.rpc/10.0.0.1:80', '{}');
-    await settle();
+    await w.clock.advance(150);
     w.store.put('other.rpc/1', '10.0.0.9:80');
-    await settle();
+    await w.clock.advance(150);
     w.store.delete('user.rpc/1');
-    await settle();
+    await w.clock.advance(150);
     expect(sets).toEqual(['10.0.0.1:80', '10.0.0.1:80 10.0.0.2:80', '10.0.0.2:80']);
     expect(told).toEqual([1, 2, 2, 3]);
     expect(revisions).toEqual([3n, 4n, 6n]);
     expect(subscriber.revision).toBe(6n);
     w.store.delete('user.rpc/2');
     await subscriber.close();
-    await settle();
+    await w.clock.advance(150);
     expect(revisions).toHaveLength(3);
   });
 
@@ -437,6 +437,7 @@ describe('the revision of a subscriber', () => {
     w.store.put('user.rpc/1', '10.0.0.1:80');
     const client = w.store.client();
     const { subscriber: first } = await followed(w, client);
+    await w.clock.advance(150);
     w.store.delete('user.rpc/1');
     await settle();
     expect(gathered).toHaveLength(1);
