@@ -100,7 +100,9 @@ class LeasedClaim implements Claim {
           return null;
         }
         const other = heldBy(there);
-        if (other?.holder.state === 'running') {
+        // What we lost may stand for a while: a lease ends here at the latest when it does there.
+        const isOurs = this.#held !== null && other?.lease === this.#held.id;
+        if (other?.holder.state === 'running' && !isOurs) {
           await held.revoke().catch(() => {});
           return other;
         }
