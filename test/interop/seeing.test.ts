@@ -20,6 +20,11 @@ const kinds = [
 ] as const;
 const policies = ['p2c_ewma', 'consistent_hash'] as const;
 
+interface Node {
+  readonly address: string;
+  readonly calls: number;
+}
+
 interop('what others registered', () => {
   let scene: Scene;
   const fleets = new Map<Program, GoServer[]>();
@@ -31,7 +36,7 @@ interop('what others registered', () => {
   });
   afterAll(() => scene?.close());
 
-  test.each(kinds)(
+  test.concurrent.each(kinds)(
     '$program: list shows its instances, their layout and lease',
     async ({ program, dialect, ttlSeconds }) => {
       const listed = await scene.list(program);
@@ -44,7 +49,7 @@ interop('what others registered', () => {
     },
   );
 
-  test.each(kinds)('$program: watch tells of one that comes and of one that stops', async ({ program }) => {
+  test.concurrent.each(kinds)('$program: watch tells of one that comes and of one that stops', async ({ program }) => {
     const service = `${program}-watched`;
     await scene.server(program, service);
     const live = scene.start('watch', service, '-o', 'json');
@@ -101,30 +106,24 @@ interop('what others registered', () => {
     }
   });
 
-  for (const policy of policies) {
-    test.each(kinds)(`our client calls $program under ${policy}`, async ({ program }) => {
-      const fleet = fleets.get(program) ?? [];
-      for (const server of fleet) await server.counts({ reset: true });
-      const key = policy === 'consistent_hash' ? ['--key', 'user:{n}'] : [];
-      const { code, stdout } = await scene.lbctl(
-        'call',
-        program,
-        ...say,
-        '--policy',
-        policy,
-        ...key,
-        '-n',
-        '200',
-        '--json',
-      );
-      const { calls, errors, nodes } = JSON.parse(stdout);
-      expect({ code, calls, errors }).toEqual({ code: 0, calls: 200, errors: 0 });
-      const came = new Map<string, number>();
-      for (const server of fleet) came.set(server.address, (await server.counts()).calls);
-      for (const { address, calls } of nodes) expect({ address, calls }).toEqual({ address, calls: came.get(address) });
-      expect([...came.values()].reduce((sum, one) => sum + one)).toBe(200);
-    });
+  test.each(kinds)(`our client calls $program under ${policies.join(' and ')}`, async ({ program }) => {
+    const fleet = fleets.get(program) ?? [];
+    for (const server of fleet) await server.counts({ reset: true });
+    const under = ['--policy', policies.join(), '--key', 'user:{n}'];
+    const { code, stdout } = await scene.lbctl('call', program, ...say, ...under, '-n', '200', '--json');
+    const results: Array<{ policy: string; calls: number; errors: number; nodes: Node[] }> = JSON.parse(stdout);
+    expect(code).toBe(0);
+    expect(results.map(({ policy, calls, errors }) => ({ policy, calls, errors }))).toEqual(
+      policies.map((policy) => ({ policy, calls: 200, errors: 0 })),
+    );
+    const nodes = results.flatMap((result) => result.nodes);
+    for (const { address, counts } of fleet) {
+      const said = nodes.filter((node) => node.address === address).reduce((sum, { calls }) => sum + calls, 0);
+      expect({ address, calls: said }).toEqual({ address, calls: (await counts()).calls });
+    }
+  });
 
+  for (const policy of policies) {
     test(`a go-zero client calls what lbctl register registered, under ${policy}`, async () => {
       const service = `ours-${policy}`;
       const servers = await Promise.all([0, 1].map(() => startServerProcess()));
