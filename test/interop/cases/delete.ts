@@ -25,7 +25,7 @@ export const deletedKeys = () =>
       async (of, seenBy) => {
         const service = `deleted-${of}-${seenBy}`;
         const servers = await scene.servers(of, service, 3, 20);
-        const client = await scene.client(seenBy, service, { rps: 50 }, servers);
+        const client = await scene.client(seenBy, service, { rps: 30 }, servers);
         const target = busiest(client, servers);
         const before = await scene.keyOf(service, target.address);
         const changes = await scene.changes(service, target.address);

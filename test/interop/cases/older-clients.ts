@@ -19,7 +19,7 @@ export const olderClients = () =>
       const servers = await scene.servers('gozero-1.10.3', service, 3, 30);
       const [target] = servers;
       if (!target) return;
-      const clientOf = (program: Program) => scene.client(program, service, { rps: 100 }, servers);
+      const clientOf = (program: Program) => scene.client(program, service, { rps: 40 }, servers);
       const older = await Promise.all([clientOf('gozero-1.8.5'), clientOf('gozero-1.9.2')]);
       const newer = await clientOf('gozero-1.10.3');
       const changes = await scene.changes(service, target.address);

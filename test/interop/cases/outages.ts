@@ -12,8 +12,8 @@ export const maskedInOutages = () =>
       const scene = await Scene.open();
       whenDone(() => scene.close());
       const servers = await scene.servers(program, service, 3);
-      const client = await scene.client(program, service, { rps: 100 });
-      await until(() => client.calls.length > 50, 10_000, 'calls');
+      const client = await scene.client(program, service, { rps: 40 });
+      await until(() => client.calls.length > 20, 10_000, 'calls');
       const [target] = servers;
       if (!target) throw new Error('no server');
       expect((await scene.lbctl('pause', service, target.address, '--strategy', 'mask')).code).toBe(0);
