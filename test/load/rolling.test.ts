@@ -97,7 +97,7 @@ test(`${replacements} replacements under 500 rps: no call fails, none comes ${qu
   });
   for (let round = 0; round < replacements / 6; round++) {
     const command = [process.execPath, '-e', ask, String(port), '{address}'];
-    const args = ['roll', service, '--max-unavailable', '2', '--min-available', '4', '--endpoints', hostPort];
+    const args = ['roll', service, '--max-unavailable', '3', '--min-available', '3', '--endpoints', hostPort];
     const { code, stderr } = await run([...args, '--', ...command], { timeoutMs: 120_000 });
     expect(code, stderr).toBe(0);
   }
