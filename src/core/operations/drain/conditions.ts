@@ -1,4 +1,5 @@
 import type { Instance } from '../../model/instance.js';
+import { type ObserverView, type WaitingObserver, waitingFor } from '../../stats/observers.js';
 
 /** What a drain waits for, in this order. */
 export type ConditionName =
@@ -19,21 +20,11 @@ export interface Condition {
   readonly detail: string;
 }
 
-/** A client that publishes what it has applied, as far as one address goes. */
-export interface Observer {
-  /** `host/pid`. */
-  readonly name: string;
-  /** It acts on everything up to this revision of etcd. */
-  readonly appliedRevision: bigint;
-  /** Its calls in flight at the address. */
-  readonly inFlight: number;
-}
-
 export interface DrainFacts {
   /** Everything at the address. */
   readonly instances: readonly Instance[];
   /** `denied`: this user may not read who they are. */
-  readonly observers: readonly Observer[] | 'denied';
+  readonly observers: readonly ObserverView[] | 'denied';
   /** ESTABLISHED connections on the port; null: nobody looks. */
   readonly connections: number | null;
   /** For how long it has been out, as far as this drain has seen; null: it is not. */
@@ -41,6 +32,7 @@ export interface DrainFacts {
 }
 
 export interface DrainWants {
+  readonly address: string;
   /** The revision at which the pause stands: what observers must have applied. */
   readonly revision: bigint;
   readonly untilIdle: boolean;
@@ -76,7 +68,7 @@ function outCondition({ instances }: DrainFacts): Condition {
 const mostNamed = 3;
 
 function observersCondition(
-  { revision, untilIdle, graceMs }: DrainWants,
+  { address, revision, untilIdle, graceMs }: DrainWants,
   observers: DrainFacts['observers'],
 ): Condition {
   if (observers === 'denied' || observers.length === 0) {
@@ -85,18 +77,20 @@ function observersCondition(
     const none = observers === 'denied' ? 'this etcd user may not read who observes' : 'no observers publish';
     return { condition: 'observers', met: true, detail: `${none}${advice}` };
   }
-  const behind = observers.filter(({ appliedRevision }) => appliedRevision < revision);
-  const busy = observers.filter(({ inFlight }) => inFlight > 0);
-  const done = observers.filter(({ appliedRevision, inFlight }) => appliedRevision >= revision && inFlight === 0);
+  const waiting = waitingFor(observers, { addresses: [address], revision });
+  const behind = waiting.filter((one) => one.behind);
+  const busy = waiting.filter(({ inFlight }) => inFlight > 0);
+  const name = ({ host, pid }: WaitingObserver) => `${host}/${pid}`;
+  const calls = ({ inFlight }: WaitingObserver) => (inFlight === 1 ? '1 call' : `${inFlight} calls`);
   const parts = [
-    `${done.length} of ${observers.length} observers`,
-    ...named(behind, ({ name }) => `${name} has not applied it`),
-    ...named(busy, ({ name, inFlight }) => `${inFlight} ${inFlight === 1 ? 'call' : 'calls'} in flight at ${name}`),
+    `${observers.length - waiting.length} of ${observers.length} observers`,
+    ...named(behind, (one) => `${name(one)} has not applied it`),
+    ...named(busy, (one) => `${calls(one)} in flight at ${name(one)}`),
   ];
-  return { condition: 'observers', met: done.length === observers.length, detail: parts.join(', ') };
+  return { condition: 'observers', met: waiting.length === 0, detail: parts.join(', ') };
 }
 
-function named(observers: readonly Observer[], text: (observer: Observer) => string): string[] {
+function named(observers: readonly WaitingObserver[], text: (observer: WaitingObserver) => string): string[] {
   const more = observers.length - mostNamed;
   return [...observers.slice(0, mostNamed).map(text), ...(more > 0 ? [`and ${more} more`] : [])];
 }

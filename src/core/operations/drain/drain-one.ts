@@ -155,7 +155,7 @@ export class OneDrain {
 
   async #untilDrained(): Promise<void> {
     const { service, untilIdle, graceMs } = this.#request;
-    const wants = { revision: this.#standing.revision, untilIdle, graceMs };
+    const wants = { address: this.address, revision: this.#standing.revision, untilIdle, graceMs };
     await this.#wait(async (call) => {
       if (this.#notHeld) throw this.#notHeld;
       const facts = await this.#reader.read(call);

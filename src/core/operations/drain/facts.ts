@@ -52,7 +52,7 @@ export class FactReader {
   async read(call: CallOptions): Promise<DrainFacts> {
     const [instances, observers, connections] = await Promise.all([
       this.instances(call),
-      observersOf(this.#etcd, this.#request, this.#address, call),
+      observersOf(this.#etcd, this.#request, call),
       this.#request.untilIdle ? connectionsAt(this.#ports, this.#address) : null,
     ]);
     return { instances, observers, connections, outForMs: this.#outFor(instances, this.#ports.clock) };
@@ -68,17 +68,10 @@ export class FactReader {
 async function observersOf(
   etcd: Etcd,
   { service, overlayRoot }: DrainRequest,
-  address: string,
   call: CallOptions,
 ): Promise<DrainFacts['observers']> {
-  const options = overlayRoot === undefined ? call : { ...call, overlayRoot };
   try {
-    const observers = await readObservers(etcd, service, options);
-    return observers.map(({ host, pid, revision, inFlight }) => ({
-      name: `${host}/${pid}`,
-      appliedRevision: revision,
-      inFlight: inFlight.get(address) ?? 0,
-    }));
+    return await readObservers(etcd, service, overlayRoot === undefined ? call : { ...call, overlayRoot });
   } catch (error) {
     if (isLbctlError(error, 'ETCD_PERMISSION_DENIED')) return 'denied';
     throw error;

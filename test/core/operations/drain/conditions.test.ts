@@ -6,6 +6,7 @@ import {
   drainConditions,
   returnConditions,
 } from '../../../../src/core/operations/drain/conditions.js';
+import type { ObserverView } from '../../../../src/core/stats/observers.js';
 
 const pause = {
   by: 'ann@box',
@@ -36,8 +37,16 @@ const base: Instance = {
   pause,
   notes: [],
 };
-const wants: DrainWants = { revision: 100n, untilIdle: false, graceMs: 0 };
+const wants: DrainWants = { address: base.address, revision: 100n, untilIdle: false, graceMs: 0 };
 const facts: DrainFacts = { instances: [base], observers: [], connections: null, outForMs: 0 };
+
+function observer(host: string, pid: number, revision: bigint, calls = 0): ObserverView {
+  const inFlight = new Map([
+    [base.address, calls],
+    ['10.9.9.9:80', 7],
+  ]);
+  return { id: `${host}-${pid}`, host, pid, client: '', policy: '', revision, inFlight, statistics: '' };
+}
 
 function of(moreWants: Partial<DrainWants>, moreFacts: Partial<DrainFacts>) {
   return drainConditions({ ...wants, ...moreWants }, { ...facts, ...moreFacts })
@@ -82,11 +91,7 @@ describe('the conditions of a drain', () => {
       'observers: behind, busy, and at the very revision',
       {},
       {
-        observers: [
-          { name: 'a/1', appliedRevision: 100n, inFlight: 0 },
-          { name: 'b/2', appliedRevision: 99n, inFlight: 0 },
-          { name: 'web-1/4711', appliedRevision: 101n, inFlight: 3 },
-        ],
+        observers: [observer('a', 1, 100n), observer('b', 2, 99n), observer('web-1', 4711, 101n, 3)],
       },
       [
         'out met: out of rotation',
@@ -96,7 +101,7 @@ describe('the conditions of a drain', () => {
     [
       'all observers',
       {},
-      { observers: [{ name: 'a/1', appliedRevision: 100n, inFlight: 0 }] },
+      { observers: [observer('a', 1, 100n)] },
       ['out met: out of rotation', 'observers met: 1 of 1 observers'],
     ],
     [
@@ -128,11 +133,7 @@ describe('the conditions of a drain', () => {
   });
 
   it('a thousand observers do not fill the line', () => {
-    const observers = Array.from({ length: 1000 }, (_, index) => ({
-      name: `h/${index}`,
-      appliedRevision: 1n,
-      inFlight: 0,
-    }));
+    const observers = Array.from({ length: 1000 }, (_, index) => observer('h', index, 1n));
     const [, line = ''] = of({}, { observers });
     expect(line).toContain('and 997 more');
     expect(line.length).toBeLessThan(200);
