@@ -1,10 +1,11 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { connect as connectEtcd } from '../../src/core/etcd/connection.js';
 import type { Etcd } from '../../src/core/etcd/port.js';
+import { resumeInstances } from '../../src/core/operations/resume.js';
 import { run, start } from '../support/cli.js';
 import { type EtcdProcess, startEtcd } from '../support/etcd-process.js';
 import { isAlive } from '../support/is-alive.js';
@@ -23,20 +24,19 @@ let fleet: ServiceProcess[] = [];
 beforeAll(async () => {
   server = await startEtcd();
   etcd = await connectEtcd({ endpoints: [server.endpoint] });
+  fleet = await Promise.all([1, 2].map(() => startService(server.endpoint, service)));
+  await until(async () => (await up()).length === 2, 50_000, 'two instances in rotation');
 });
 afterAll(async () => {
+  await Promise.all(fleet.map((one) => one.close()));
   await etcd.close();
   await server.stop();
   rmSync(dir, { recursive: true, force: true });
 });
-beforeEach(async () => {
-  fleet = await Promise.all([1, 2].map(() => startService(server.endpoint, service)));
-  await until(async () => (await up()).length === 2, 50_000, 'two instances in rotation');
-});
+// Two services are six processes: they serve all tests, each of which leaves them running.
 afterEach(async () => {
-  await Promise.all(fleet.map((one) => one.close()));
-  await lbctl('resume', service, '--all');
-  await until(async () => (await etcd.list({ key: `${service}/`, end: `${service}0` })).kvs.length === 0, 40_000);
+  await resumeInstances(etcd, { service, selectors: [], all: true, by: 'test' });
+  await until(async () => (await up()).length === 2, 40_000, 'two instances in rotation again');
 });
 
 const options = () => ({ env: { LBCTL_ENDPOINTS: server.endpoint } });
@@ -120,27 +120,10 @@ test('--until-idle waits for a real connection; 124 names it, and --on-failure r
   expect(await waiting.ended).toMatchObject({ code: 0 });
 });
 
-test('a command that fails gives its own code, one that is missing 127, one that may not run 126', async () => {
+test('a command that is killed gives the code of its signal; the instance stays out', async () => {
   const one = first();
-  const script = join(dir, 'plain.sh');
-  writeFileSync(script, 'exit 0\n');
-  chmodSync(script, 0o644);
-  const cases: [string[], number, string][] = [
-    [['sh', '-c', 'exit 3'], 3, 'COMMAND_FAILED'],
-    [['sh', '-c', 'kill -9 $$'], 137, 'COMMAND_FAILED'],
-    [['no-such-command-at-all'], 127, 'COMMAND_NOT_FOUND'],
-    [[script], 126, 'COMMAND_NOT_EXECUTABLE'],
-  ];
-  for (const [command, code, name] of cases) {
-    for (const format of [[], ['--json']]) {
-      const failed = await lbctl('drain', service, one.address, ...format, '--', ...command);
-      expect([command, failed.code]).toEqual([command, code]);
-      expect(failed.stderr).toContain('it stays out of rotation');
-      if (format.length === 0) continue;
-      const last = failed.stderr.trim().split('\n').at(-1) ?? '';
-      expect(JSON.parse(last).error).toMatchObject({ code: name, exitCode: code });
-    }
-  }
+  const failed = await lbctl('drain', service, one.address, '--', 'sh', '-c', 'kill -9 $$');
+  expect(failed).toMatchObject({ code: 137, stderr: expect.stringContaining('it stays out of rotation') });
   expect(await up()).toHaveLength(1);
   const usage = await lbctl('drain', service, one.address, '--');
   expect(usage).toMatchObject({ code: 2, stderr: expect.stringContaining('missing after --') });
@@ -206,20 +189,17 @@ test('two drains at once: the command runs once, both succeed', async () => {
   expect(await up()).toHaveLength(2);
 });
 
-test('kill -9 in any step, and the same command line again ends in the asked state', async () => {
+test('kill -9 while its command runs, and the same command line again ends in the asked state', async () => {
   const one = first();
   const command = ['sh', '-c', 'sleep 0.5; exec "$@"', 'sh', ...one.restart];
   const args = ['drain', service, one.address, '--grace', '500ms', '--', ...command];
-  for (const step of ['out        met', 'command    waiting', 'healthy    met']) {
-    const victim = start(args, options());
-    await victim.waitFor(step, { stream: 'stderr' });
-    victim.kill();
-    await victim.ended;
-    const again = await lbctl(...args);
-    expect([step, again.code]).toEqual([step, 0]);
-    expect([step, (await up()).length]).toEqual([step, 2]);
-    expect(await keys('lbctl/v1/pause/')).toEqual([]);
-  }
+  const victim = start(args, options());
+  await victim.waitFor('command    waiting', { stream: 'stderr' });
+  victim.kill();
+  await victim.ended;
+  expect((await lbctl(...args)).code).toBe(0);
+  expect((await up()).length).toBe(2);
+  expect(await keys('lbctl/v1/pause/')).toEqual([]);
 });
 
 test('etcd that dies while it waits: exit 4, unknown, never 0; a short outage is waited out', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { Publisher } from '../../src/core/discovery/publisher.js';
+import { resumeInstances } from '../../src/core/operations/resume.js';
 import { run, start } from '../support/cli.js';
 import { type DevRegistry, startDevRegistry } from '../support/dev-registry.js';
 
@@ -19,7 +20,7 @@ beforeEach(async () => {
   await Promise.all(publishers.map((publisher) => publisher.start()));
 });
 afterEach(async () => {
-  await lbctl('resume', 'user.rpc', '--all');
+  await resumeInstances(registry.etcd, { service: 'user.rpc', selectors: [], all: true, by: 'test' });
   await Promise.all(publishers.map((publisher) => publisher.stop()));
 });
 
