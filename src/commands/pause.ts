@@ -68,7 +68,13 @@ export default class Pause extends BaseCommand {
     const { holdAndResume, pausedByIt } = await import('../cli/steering/hold-pause.js');
     // Nobody but this command can put back in time what it has masked or deleted itself.
     const timed = result.instances.filter((one) => one.changed && one.strategy !== 'managed');
-    const held = flags.hold ? pausedByIt(result) : forMs === undefined ? [] : timed.map(({ address }) => address);
+    const resumable = pausedByIt(result);
+    const isPlan = result.outcome === 'planned';
+    const out = isPlan ? [] : result.instances.filter(({ state, changed }) => changed || state === 'paused');
+    const before = out.filter(({ changed }) => !changed).map(({ address }) => address);
+    if (forMs !== undefined && before.length > 0)
+      this.tell(`Paused before, and not for ${flags.for}: ${before.join(', ')}.`);
+    const held = (flags.hold ? out : forMs === undefined ? [] : timed).map(({ address }) => address);
     if (held.length === 0 || (result.error && !signal.aborted)) return outcome;
 
     this.lifetime.finishByItself();
@@ -77,7 +83,7 @@ export default class Pause extends BaseCommand {
       const until = flags.hold ? '' : ` for ${flags.for}; a kill -9 of this command leaves them paused`;
       this.tell(`Holding ${held.join(', ')} out of rotation${until}. Ctrl-C resumes.`);
     }
-    const hold = { signal, tell: (line: string) => this.tell(line), ...(!flags.hold && { forMs }) };
+    const hold = { resumable, signal, tell: (line: string) => this.tell(line), ...(!flags.hold && { forMs }) };
     const lost = await holdAndResume(etcd, { ...request, strategy: takeOut.strategy, verb }, held, hold);
     return lost ? this.fail(lost) : this.lifetime.exitCode;
   }

@@ -12,6 +12,8 @@ export function pausedByIt({ instances, outcome }: OperationResult): readonly st
 }
 
 export interface HoldUntil {
+  /** Those of the addresses that this command has paused: the others were out before, and stay so. */
+  readonly resumable: readonly string[];
   /** Ends the hold. */
   readonly signal: AbortSignal;
   /** As long as a timer can run when absent. */
@@ -28,7 +30,7 @@ export async function holdAndResume(
   etcd: Etcd,
   request: HoldRequest,
   addresses: readonly string[],
-  { signal, forMs, tell }: HoldUntil,
+  { resumable, signal, forMs, tell }: HoldUntil,
 ): Promise<LbctlError | null> {
   const ending = new AbortController();
   const end = () => ending.abort();
@@ -49,8 +51,10 @@ export async function holdAndResume(
   await sleep(systemClock, forMs ?? 2 ** 31 - 1, ending.signal);
   await held.close();
   if (holding.size === 0) return lost;
-  await endHold(etcd, request, [...holding]);
-  tell(`Resumed ${[...holding].join(', ')}.`);
+  const [mine, others] = [true, false].map((is) => [...holding].filter((one) => resumable.includes(one) === is));
+  await endHold(etcd, request, mine ?? []);
+  if (mine?.length) tell(`Resumed ${mine.join(', ')}.`);
+  if (others?.length) tell(`Still paused, as before this command: ${others.join(', ')}.`);
   return null;
 }
 

@@ -151,6 +151,7 @@ class Holder implements Held {
       { ...this.#request, selectors: [address], strategy, verb, minAvailable: { count: 0 } },
       null,
       this.#ports,
+      true,
     );
     const { signal } = this.#closing;
     const written = await writeChange(

@@ -68,8 +68,16 @@ export async function pauseInstances(
   }
 }
 
-/** How a pause is planned, written and recognised. `lease`: what the records of managed instances hang on. */
-export function pauseDirection(request: PauseRequest, lease: bigint | null, ports: DiscoveryPorts): Direction {
+/**
+ * How a pause is planned, written and recognised. `lease`: what the records of managed instances hang on. `again`: the
+ * record that stands goes on, whoever takes the instance out once more.
+ */
+export function pauseDirection(
+  request: PauseRequest,
+  lease: bigint | null,
+  ports: DiscoveryPorts,
+  again = false,
+): Direction {
   const { service, by, reason = '', verb = 'pause', strategy = 'auto', forMs } = request;
   const { minAvailable = { count: 1 }, answering } = request;
   const overlay = new OverlayKeys(request.overlayRoot);
@@ -85,7 +93,9 @@ export function pauseDirection(request: PauseRequest, lease: bigint | null, port
         answering: answering ? await answering(instances.filter(isUp)) : null,
       }),
     write: (step, state) => {
-      const record = { by, at, reason, strategy: step.strategy, verb, until, restore: keep(step, state) };
+      const standing = again ? state.pauseRecord(step.address) : null;
+      const who = standing ?? { by, at, reason, verb, until };
+      const record = { ...who, strategy: step.strategy, restore: keep(step, state) };
       const owned = lease !== null && step.strategy === 'managed';
       return [
         { put: overlay.pause(service, step.address), value: encodePause(record), ...(owned ? { lease } : {}) },

@@ -65,11 +65,13 @@ function putKept({ key, value, lease }: KeptKey): Operation {
 /** What was kept of it, byte for byte; what the mask itself tells, when the record was lost. */
 function unmask({ address, instances }: Step, state: ServiceState): Operation[] {
   const kept = state.pauseRecord(address)?.restore ?? [];
-  return instances.flatMap(({ key, dialect, admin }): Operation[] => {
-    const there = state.keyValue(key);
-    if (admin === 'up' || !there || dialect === 'unknown') return [];
-    const value = kept.find((one) => one.key === key)?.value ?? unmaskValue(dialect, there.value.toString('utf8'));
-    return value === null ? [] : [{ put: key, value, ignoreLease: true }];
+  return instances.flatMap(({ key, dialect }): Operation[] => {
+    const there = state.instance(key);
+    const value = state.keyValue(key)?.value.toString('utf8') ?? '';
+    const covered = dialect === 'unknown' ? null : unmaskValue(dialect, value);
+    // Not our mask any more: a new life of the server under the same key, which is none of ours to overwrite.
+    if (covered === null || there?.address !== address) return [];
+    return [{ put: key, value: kept.find((one) => one.key === key)?.value ?? covered, ignoreLease: true }];
   });
 }
 

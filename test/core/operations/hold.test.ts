@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { holdOut } from '../../../src/core/operations/hold.js';
 import { foreignFleet, inTime } from './foreign.js';
 
 async function heldFleet(strategy: 'mask' | 'delete' = 'mask') {
@@ -27,6 +28,22 @@ describe('holding what is out', () => {
     await inTime(clock, resume(['10.0.0.1:80']));
     expect(value('s/99')).toBe('10.0.0.1:80');
     expect(store.get('s/99')?.lease).toBe(99n);
+  });
+
+  it('keeps the record of who paused it, and why, when it takes it out again', async () => {
+    const { store, clock, lease, pause, etcd, ports } = foreignFleet();
+    await inTime(clock, pause(['1'], { strategy: 'mask', by: 'bob@box', reason: 'disk', verifyMs: 0 }));
+    const request = { service: 's', by: 'ann@box', verb: 'drain' } as const;
+    const held = await holdOut(etcd, request, ['10.0.0.1:80'], { again: () => {}, ended: () => {} }, ports);
+    store.put('s/1', '10.0.0.1:80', lease(1));
+    await clock.advance(500);
+    await held.close();
+    expect(store.get('s/1')?.value.toString()).toBe('lbctl-paused:10.0.0.1:80');
+    expect(JSON.parse(store.get('lbctl/v1/pause/s/10.0.0.1:80')?.value.toString() ?? '')).toMatchObject({
+      by: 'bob@box',
+      reason: 'disk',
+      verb: 'pause',
+    });
   });
 
   it('goes on through an outage in which the lease ended', async () => {

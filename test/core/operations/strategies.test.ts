@@ -147,6 +147,20 @@ describe('instances that lbctl did not register', () => {
     expect(store.keys('lbctl/v1/pause/')).toEqual([]);
   });
 
+  it.each(['10.0.0.9:80', 'lbctl-paused:10.0.0.9:80'])(
+    'does not put an old value over %s, which a new life of the server wrote',
+    async (now) => {
+      const { pause, resume, store, clock, value, lease } = foreignFleet();
+      await inTime(clock, pause(['1'], { strategy: 'mask' }));
+      store.revoke(lease(1));
+      store.grant(99n, 3600);
+      store.put('s/1', now, 99n);
+      expect(await inTime(clock, resume(['10.0.0.1:80']))).toMatchObject({ instances: [{ state: 'gone' }] });
+      expect(value('s/1')).toBe(now);
+      expect(store.keys('lbctl/v1/pause/')).toEqual([]);
+    },
+  );
+
   it('removes records whose instance is gone for good with the next command, and says so', async () => {
     const { pause, store, clock, lease, etcd } = foreignFleet();
     await inTime(clock, pause(['1'], { strategy: 'mask' }));

@@ -34,7 +34,7 @@ export async function aftermath(
   const { address } = one;
   const problem = request.onFailure === 'resume' ? await putBack(etcd, request, ports, one) : null;
   const state = await stateNow(etcd, request, address);
-  const words = [stateWords(state), ...(problem === null ? [] : [`not resumed: ${problem}`])].join('; ');
+  const words = [stateWords(state, one.strategy), ...(problem === null ? [] : [`not resumed: ${problem}`])].join('; ');
   const blank = { strategy: '', why: '', changed: false, waitedMs: 0 };
   const instance = { ...blank, ...one, state, condition: `${reasonOf(failure)}; ${words}` };
   // An etcd that just did not answer is not asked once more.
@@ -93,10 +93,12 @@ async function stateNow(etcd: Etcd, request: DrainRequest, address: string): Pro
   }
 }
 
-function stateWords(state: DrainInstance['state']): string {
+function stateWords(state: DrainInstance['state'], strategy = 'managed'): string {
   switch (state) {
     case 'paused':
-      return 'it stays out of rotation';
+      return strategy === 'managed'
+        ? 'it stays out of rotation'
+        : 'it is out of rotation, until its server registers anew: nobody holds it any more';
     case 'up':
       return 'it is in rotation';
     case 'gone':

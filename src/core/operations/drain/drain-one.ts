@@ -76,13 +76,16 @@ export class OneDrain {
       // Every call that is under way listens: no leak, and no reason for Node to warn on stderr.
       setMaxListeners(0, this.#signal);
       await this.#stillPaused();
+      const isOthers = await this.#isPausedByOthers();
       await this.#heldOut(async () => {
         await this.#untilDrained();
         await this.#runCommand(command);
         await this.#untilBack();
+        if (this.#notHeld) throw this.#notHeld;
       });
-      await this.#resume();
+      if (!isOthers) await this.#resume();
       await claim.finish();
+      if (isOthers) return this.#ended('paused', 'restarted; it stays out, as it was paused before');
       return this.#ended('up', 'drained, restarted and resumed');
     } catch (error) {
       throw claim.lost.aborted ? claim.lost.reason : error;
@@ -128,6 +131,12 @@ export class OneDrain {
       if (one?.changed) this.#standing = await standingOf(this.#etcd, this.#request, one);
       return [];
     });
+  }
+
+  /** Somebody's own pause, which was there before: not this drain's to lift. */
+  async #isPausedByOthers(): Promise<boolean> {
+    if (this.#standing.changed) return false;
+    return (await this.#instances()).some(({ pause }) => pause?.verb === 'pause' || pause?.verb === 'hold');
   }
 
   /** An owner that registers again while `work` goes on, as a restarted server does, is taken out again. */

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sleep } from '../../../../src/core/model/clock.js';
 import { pauseInstances } from '../../../../src/core/operations/pause.js';
+import { resumeInstances } from '../../../../src/core/operations/resume.js';
 import { Fleet, Operator, service } from './fleet.js';
 
 const one = '10.0.0.1:80';
@@ -136,6 +137,33 @@ describe('a drain with a command', () => {
     await fleet.clock.advance(6000);
     expect(fleet.store.keys('lbctl/v1/drain')).toEqual([]);
     expect(fleet.store.keys('lbctl/v1/pause')).toEqual([]);
+  });
+
+  it('restarts what somebody had paused before, and leaves it paused', async () => {
+    const fleet = await Fleet.of(3);
+    const [ann, bob] = [new Operator(fleet, 'ann'), new Operator(fleet, 'bob')];
+    const paused = { service: 'user.rpc', selectors: [one], by: 'bob@box', reason: 'disk' };
+    await fleet.during(pauseInstances(bob.etcd, paused, fleet.basePorts));
+    expect(await fleet.during(ann.drain([one], { command: restart }))).toMatchObject({
+      outcome: 'done',
+      instances: [{ state: 'paused', condition: expect.stringContaining('it stays out, as it was paused before') }],
+    });
+    expect(ann.commands).toHaveLength(1);
+    expect(fleet.addresses()).toEqual(all.slice(1));
+  });
+
+  it('is no success when somebody resumed it while the command ran', async () => {
+    const fleet = await Fleet.of(3);
+    const [ann, bob] = [new Operator(fleet, 'ann'), new Operator(fleet, 'bob')];
+    ann.command = async () => {
+      await resumeInstances(bob.etcd, { service: 'user.rpc', selectors: [one], by: 'bob@box' }, fleet.basePorts);
+      await sleep(fleet.clock, 2000);
+      return 0;
+    };
+    expect(await fleet.during(ann.drain([one], { command: restart }))).toMatchObject({
+      outcome: 'failed',
+      error: { code: 'WRITE_CONFLICT', message: expect.stringMatching(/resumed by somebody.*it is in rotation/) },
+    });
   });
 
   it.each(['keep', 'resume'] as const)('a command that fails: --on-failure %s', async (onFailure) => {
