@@ -9,9 +9,8 @@ import { counted, finish, suite } from './suites.mjs';
 /** What another etcd could do differently. */
 const ofTheServer = ['test/contract', 'test/faults/cases', 'test/faults/etcd', 'test/faults/discovery'];
 const wholeProcesses = ['test/e2e/process', 'test/e2e/demo', 'test/e2e/library', 'test/e2e/examples'];
-/** What each newer Node could break: whole programs, and with the newest the parts that live on Node's sockets and gRPC. */
+/** What the newest Node could break: whole programs, and the parts that live on Node's sockets and gRPC. */
 const newerNodes = {
-  22: ['test/e2e/demo', 'test/e2e/library', 'test/e2e/examples'],
   24: ['test/cli', 'test/core/etcd', 'test/core/grpc', 'test/core/k8s', 'test/embedded', ...wholeProcesses],
 };
 

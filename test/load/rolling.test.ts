@@ -13,9 +13,10 @@ import { CallStatistics, runCalls } from '../../src/core/operations/call.js';
 import { run } from '../support/cli.js';
 import { type EtcdProcess, startEtcd } from '../support/etcd-process.js';
 import { type ServerProcess, startServerProcess } from '../support/grpc-server-process.js';
+import { rounds } from '../support/rounds.js';
 
 const service = 'rolling.rpc';
-const replacements = 30;
+const replacements = rounds(12, 30);
 /** After this long an instance whose drain has ended gets no call any more. */
 const quietAfterMs = 100;
 

@@ -5,9 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run, start } from '../../support/cli.js';
 import { type EtcdProcess, startEtcd } from '../../support/etcd-process.js';
 import { openTruth, type Truth } from '../../support/etcd-truth.js';
+import { rounds } from '../../support/rounds.js';
 import { pause } from '../fleet.js';
 
-const kills = 50;
+const kills = rounds(15, 50);
 const atOnce = 5;
 
 let etcd: EtcdProcess;
