@@ -1,11 +1,14 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
-const slow = ['test/contract/**', 'test/e2e/**', 'test/load/**', 'test/faults/**'];
+const slow = ['test/contract/**', 'test/e2e/**', 'test/load/**', 'test/faults/**', 'test/interop/**'];
 // CI machines are shared: one that stalls for a second may fail a test once, not twice.
 const shared = { disableConsoleIntercept: true, passWithNoTests: false, retry: process.env.CI ? 1 : 0 };
 
 export default defineConfig({
   test: {
+    // Most of it waits for processes and clocks: by default two cores would get one file at a time.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
       {
         test: {
@@ -46,12 +49,26 @@ export default defineConfig({
         },
       },
       {
-        // One etcd fault at a time: two of them on two cores measure each other.
+        // Two faults at a time, whatever the machine: each is six processes that wait, and must agree within 5 s.
         test: {
           ...shared,
           name: 'faults',
           include: ['test/faults/**/*.test.ts'],
           testTimeout: 120_000,
+          hookTimeout: 60_000,
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        // Programs in Go beside ours; skipped where there is no Go to build them.
+        test: {
+          ...shared,
+          name: 'interop',
+          include: ['test/interop/**/*.test.ts'],
+          globalSetup: ['test/interop/support/build.mjs'],
+          maxConcurrency: 5,
+          testTimeout: 180_000,
           hookTimeout: 60_000,
           fileParallelism: false,
         },

@@ -1,23 +1,31 @@
-// The slower suites, after `npm test`: the newest etcd, newer Nodes.
+// The slower suites, after `npm test`: the newest etcd, other people's programs, newer Nodes.
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { buildEtcd, ensureEtcd, newestEtcd } from './etcd.mjs';
+import { buildInterop } from './interop.mjs';
 import { main, quietStep, root, which } from './steps.mjs';
 import { counted, finish, suite } from './suites.mjs';
 
+/** What another etcd could do differently. */
+const ofTheServer = ['test/contract', 'test/faults/cases', 'test/faults/etcd', 'test/faults/discovery'];
 const wholeProcesses = ['test/e2e/process', 'test/e2e/demo', 'test/e2e/library', 'test/e2e/examples'];
-/** What each newer Node could break: whole programs, and with the newest the parts that live on Node's sockets and gRPC. */
+/** What the newest Node could break: whole programs, and the parts that live on Node's sockets and gRPC. */
 const newerNodes = {
-  22: wholeProcesses,
   24: ['test/cli', 'test/core/etcd', 'test/core/grpc', 'test/core/k8s', 'test/embedded', ...wholeProcesses],
 };
 
 await main(() => {
   if (which('go')) {
     const etcd = counted(() => buildEtcd(newestEtcd));
-    if (etcd) suite(`contract and fault tests on etcd ${newestEtcd}`, ['contract', 'faults'], { etcd });
+    const name = `contract and fault tests on etcd ${newestEtcd}`;
+    if (etcd) suite(name, ['contract', 'faults'], { etcd, files: ofTheServer });
+    // After etcd: what both are made of is compiled once.
+    const programs = counted(buildInterop);
+    if (programs) suite('interop with go-zero, kratos and etcd naming', ['interop'], { etcd: ensureEtcd() });
   } else {
-    process.stderr.write(`  no Go here: etcd ${newestEtcd} is not tried\n`);
+    process.stderr.write(
+      `  no Go here: etcd ${newestEtcd} and interop with go-zero, kratos and naming are not tried\n`,
+    );
   }
   for (const [version, files] of Object.entries(newerNodes)) {
     const node = counted(() => fetchNode(version));

@@ -33,7 +33,7 @@ export interface Outcome {
   readonly addresses?: readonly string[];
   /** Told on stderr after the document; gives the exit code. */
   readonly error?: LbctlError;
-  /** An exit code that is no error (a child's own). */
+  /** An exit code that is no error, or in place of the error's own (a child's). */
   readonly exitCode?: number;
 }
 
@@ -62,7 +62,7 @@ export abstract class BaseCommand extends Command {
     const outcome = await this.perform();
     if (typeof outcome === 'number') return outcome;
     await this.show(outcome);
-    return outcome.error ? this.fail(outcome.error) : (outcome.exitCode ?? 0);
+    return outcome.error ? this.fail(outcome.error, outcome.exitCode) : (outcome.exitCode ?? 0);
   }
 
   /** oclif would set an exit code and print: main does both, the same way for every error. */
@@ -108,16 +108,16 @@ export abstract class BaseCommand extends Command {
     if (text !== '') process.stdout.write(text);
   }
 
-  /** Progress and warnings, one line to stderr; an object for whoever asked for JSON, so that all of stderr parses. */
-  protected tell(line: string): void {
-    const text = /json$/.test(this.format) ? toJson(document({ message: line }), 0) : sanitise(line);
+  /** Progress and warnings, one line to stderr; `fields` for whoever asked for JSON, so that all of stderr parses. */
+  protected tell(line: string, fields: object = { message: line }): void {
+    const text = /json$/.test(this.format) ? toJson(document(fields), 0) : sanitise(line);
     process.stderr.write(`${text}\n`);
   }
 
   /** Tells an error without throwing away what was printed before it; gives the exit code. */
-  protected fail(error: LbctlError): number {
-    process.stderr.write(renderError(error, { json: /json$/.test(this.format) }));
-    return exitCodeOf[error.code];
+  protected fail(error: LbctlError, exitCode = exitCodeOf[error.code]): number {
+    process.stderr.write(renderError(error, { json: /json$/.test(this.format), exitCode }));
+    return exitCode;
   }
 
   protected async view(): Promise<View> {

@@ -29,11 +29,13 @@ export function toLbctlError(error: unknown, verb: string | undefined): LbctlErr
   });
 }
 
-/** What stderr gets for an error: one JSON document, or a message, its causes and what to do. Ends with a newline. */
-export function renderError(error: LbctlError, options: { json: boolean; debug?: boolean }): string {
+/** What stderr gets for an error: one JSON document on one line, or a message, its causes and what to do. Ends with a newline. */
+export function renderError(error: LbctlError, options: { json: boolean; debug?: boolean; exitCode?: number }): string {
   if (options.json) {
     const { code, message, suggestions } = error;
-    return `${toJson(document({ error: { code, message, exitCode: exitCodeOf[code], suggestions } }))}\n`;
+    const { exitCode = exitCodeOf[code] } = options;
+    // On one line, as progress before it is: whoever reads stderr line by line can parse all of it.
+    return `${toJson(document({ error: { code, message, exitCode, suggestions } }), 0)}\n`;
   }
   // Only oclif's own messages have lines. In any other a line end came from etcd, and could pretend to be advice of ours.
   const lines = [isOclifError(error.cause) ? sanitiseLines(`Error: ${error.message}`) : line('Error: ', error.message)];

@@ -38,6 +38,8 @@ export const exitCodeOf: Readonly<Record<ErrorCode, number>> = Object.freeze({
   WRAPPER_FAILED: 125,
   COMMAND_NOT_EXECUTABLE: 126,
   COMMAND_NOT_FOUND: 127,
+  // Where the command's own exit code is not known.
+  COMMAND_FAILED: 1,
 });
 
 const signalNumbers = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;

@@ -75,8 +75,7 @@ export default class Call extends BaseCommand {
       document: results.length === 1 && only ? only : results,
       rows: results,
       text: (view) => callText(results, view),
-      ...(error && { error }),
-      exitCode: this.lifetime.exitCode,
+      ...(error ? { error } : { exitCode: this.lifetime.exitCode }),
     };
   }
 }

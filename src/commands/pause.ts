@@ -1,7 +1,16 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
-import { serviceArg, steeringFlags, steeringOutcome, steeringRequest, whoAmI } from '../cli/steering/steering.js';
+import {
+  followFlag,
+  followWithin,
+  remarks,
+  selectionFlags,
+  serviceArg,
+  steeringOutcome,
+  steeringRequest,
+} from '../cli/steering/steering.js';
+import { takeOutFlags, takeOutRequest } from '../cli/steering/take-out.js';
 import { parseDuration } from '../core/model/duration.js';
 import { isLbctlError } from '../core/model/errors.js';
 
@@ -18,14 +27,12 @@ export default class Pause extends BaseCommand {
   static override args = serviceArg;
   static override flags = {
     for: Flags.string({ summary: 'Resume by itself after this long.', helpValue: 'DURATION', exclusive: ['hold'] }),
-    hold: Flags.boolean({ summary: 'Stay; Ctrl-C or SIGTERM resumes what this command has paused.' }),
-    reason: Flags.string({ summary: 'Why, for others to see.', helpValue: 'TEXT' }),
-    'min-available': Flags.integer({
-      summary: 'Refuse when fewer would stay up; 0 lets the last one go.',
-      min: 0,
-      default: 1,
+    hold: Flags.boolean({
+      summary: 'Stay, and take out again whatever comes back; Ctrl-C or SIGTERM resumes what this command has paused.',
     }),
-    ...steeringFlags,
+    ...selectionFlags,
+    ...takeOutFlags,
+    ...followFlag,
     ...outputFlags('table', 'json', 'yaml', 'ndjson', 'address'),
     ...connectionFlags,
   };
@@ -33,36 +40,51 @@ export default class Pause extends BaseCommand {
   protected async perform(): Promise<Outcome | number> {
     const { argv, flags } = await this.parse(Pause);
     const forMs = flags.for === undefined ? undefined : parseDuration(flags.for);
+    const takeOut = takeOutRequest(flags);
+    const confirmWithinMs = followWithin(flags);
     const { signal, ...request } = steeringRequest(argv, flags, this.lifetime.signal);
     const etcd = await this.connect(flags);
     const { pauseInstances } = await import('../core/operations/pause.js');
     // From the first write on a Ctrl-C has something to take back.
     if (flags.hold) this.lifetime.finishByItself();
+    const verb = flags.hold ? 'hold' : 'pause';
     const result = await pauseInstances(etcd, {
       ...request,
+      ...takeOut,
+      // Whoever comes back is taken out again: nothing is to be verified first.
+      ...(flags.hold && { verifyMs: 0 }),
       signal,
-      by: whoAmI(process.env),
-      ...(flags.reason !== undefined && { reason: flags.reason }),
+      verb,
+      confirmWithinMs,
       ...(forMs !== undefined && { forMs }),
-      minAvailable: flags['min-available'],
     }).catch((error: unknown) => {
       // Called off before anything was written: no error, but what was asked for.
       if (signal.aborted && isLbctlError(error, 'TIMEOUT')) return null;
       throw error;
     });
     if (!result) return this.lifetime.exitCode;
+    for (const line of remarks(result)) this.tell(line);
     const outcome = steeringOutcome(result);
-    const { endHold, pausedByIt } = await import('../cli/steering/hold-pause.js');
-    const held = pausedByIt(result);
-    if (!flags.hold || held.length === 0 || (result.error && !signal.aborted)) return outcome;
+    const { holdAndResume, pausedByIt } = await import('../cli/steering/hold-pause.js');
+    // Nobody but this command can put back in time what it has masked or deleted itself.
+    const timed = result.instances.filter((one) => one.changed && one.strategy !== 'managed');
+    const resumable = pausedByIt(result);
+    const isPlan = result.outcome === 'planned';
+    const out = isPlan ? [] : result.instances.filter(({ state, changed }) => changed || state === 'paused');
+    const before = out.filter(({ changed }) => !changed).map(({ address }) => address);
+    if (forMs !== undefined && before.length > 0)
+      this.tell(`Paused before, and not for ${flags.for}: ${before.join(', ')}.`);
+    const held = (flags.hold ? out : forMs === undefined ? [] : timed).map(({ address }) => address);
+    if (held.length === 0 || (result.error && !signal.aborted)) return outcome;
 
+    this.lifetime.finishByItself();
     if (!signal.aborted) {
       await this.show(outcome);
-      this.tell(`Holding ${held.join(', ')} out of rotation. Ctrl-C resumes.`);
+      const until = flags.hold ? '' : ` for ${flags.for}; a kill -9 of this command leaves them paused`;
+      this.tell(`Holding ${held.join(', ')} out of rotation${until}. Ctrl-C resumes.`);
     }
-    await this.lifetime.interrupted();
-    await endHold(etcd, request, held);
-    this.tell(`Resumed ${held.join(', ')}.`);
-    return this.lifetime.exitCode;
+    const hold = { resumable, signal, tell: (line: string) => this.tell(line), ...(!flags.hold && { forMs }) };
+    const lost = await holdAndResume(etcd, { ...request, strategy: takeOut.strategy, verb }, held, hold);
+    return lost ? this.fail(lost) : this.lifetime.exitCode;
   }
 }

@@ -1,6 +1,14 @@
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
-import { serviceArg, steeringFlags, steeringOutcome, steeringRequest } from '../cli/steering/steering.js';
+import {
+  followFlag,
+  followWithin,
+  remarks,
+  selectionFlags,
+  serviceArg,
+  steeringOutcome,
+  steeringRequest,
+} from '../cli/steering/steering.js';
 
 export default class Resume extends BaseCommand {
   static override summary = 'Put paused instances back into rotation.';
@@ -14,16 +22,20 @@ export default class Resume extends BaseCommand {
   static override strict = false;
   static override args = serviceArg;
   static override flags = {
-    ...steeringFlags,
+    ...selectionFlags,
+    ...followFlag,
     ...outputFlags('table', 'json', 'yaml', 'ndjson', 'address'),
     ...connectionFlags,
   };
 
   protected async perform(): Promise<Outcome> {
     const { argv, flags } = await this.parse(Resume);
-    const request = steeringRequest(argv, flags, this.lifetime.signal);
+    const confirmWithinMs = followWithin(flags);
+    const request = { ...steeringRequest(argv, flags, this.lifetime.signal), confirmWithinMs };
     const etcd = await this.connect(flags);
     const { resumeInstances } = await import('../core/operations/resume.js');
-    return steeringOutcome(await resumeInstances(etcd, request));
+    const result = await resumeInstances(etcd, request);
+    for (const line of remarks(result)) this.tell(line);
+    return steeringOutcome(result);
   }
 }

@@ -37,6 +37,7 @@ test('the exit code of every error is frozen', () => {
     WRAPPER_FAILED: 125,
     COMMAND_NOT_EXECUTABLE: 126,
     COMMAND_NOT_FOUND: 127,
+    COMMAND_FAILED: 1,
   });
   expect(Object.keys(exitCodeOf).sort()).toEqual([...errorCodes].sort());
 });

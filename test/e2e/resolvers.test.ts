@@ -73,6 +73,12 @@ describe('calls to a service in etcd', () => {
     expect(await waiting).toBe(a.address);
   });
 
+  it.each(['/services/greet', 'greet.2', 'greet/é', 'xn--a'])('reach a service called %s', async (service) => {
+    const a = await greeter();
+    await etcdctl(etcd.endpoint, 'put', `${service}/1`, a.address);
+    expect(await client(targetOf(service)).name()).toBe(a.address);
+  });
+
   it('leave out a paused instance and what cannot be dialled', async () => {
     const service = newService();
     const [a, b] = [await greeter(), await greeter()];

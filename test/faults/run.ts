@@ -1,5 +1,9 @@
-/** What the cases share: cleaning up after each, the checks that hold at every end, and the figures. */
-import { afterEach, expect } from 'vitest';
+/**
+ * What the faults of docs/etcd.md on real processes (cases/) share: cleaning up after each, the checks that hold at every end,
+ * and the figures, printed by each file at its end. One alone: npx vitest run --project faults -t 'hung by SIGSTOP'
+ */
+import { afterAll, afterEach, expect } from 'vitest';
+import { etcdVersion } from '../support/etcd-process.js';
 import { Figures } from './figures.js';
 import { Fleet, type FleetOptions, waitFor } from './fleet.js';
 
@@ -14,6 +18,10 @@ export function cleanUp(cleanup: () => unknown): void {
 
 afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+afterAll(async () => {
+  process.stdout.write(figures.table(await etcdVersion()));
 });
 
 /** A watch, a subscriber and then three publishers; resolves when all agree. */

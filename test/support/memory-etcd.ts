@@ -17,7 +17,7 @@ import type {
   WatchHandlers,
   WatchRequest,
 } from '../../src/core/etcd/port.js';
-import type { Clock, Timer } from '../../src/core/model/clock.js';
+import { type Clock, sleep, type Timer } from '../../src/core/model/clock.js';
 import { LbctlError } from '../../src/core/model/errors.js';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -292,13 +292,7 @@ export class MemoryEtcd implements Etcd {
     if (options.signal?.aborted) throw new LbctlError('ETCD_TIMEOUT', 'aborted');
     if (this.store.fault === 'down') throw new LbctlError('ETCD_UNREACHABLE', 'connection refused');
     if (this.store.fault === 'hung') {
-      await new Promise<void>((resolve) => {
-        const timer = this.store.clock.timer(options.timeoutMs ?? 3000, resolve);
-        options.signal?.addEventListener('abort', () => {
-          timer.cancel();
-          resolve();
-        });
-      });
+      await sleep(this.store.clock, options.timeoutMs ?? 3000, options.signal);
       throw new LbctlError('ETCD_TIMEOUT', 'no answer');
     }
   }

@@ -4,8 +4,9 @@ import { Caller, type CallerOptions } from '../../core/grpc/calls/caller.js';
 import { methodOf } from '../../core/grpc/calls/definition.js';
 import { definitionsOfProto } from '../../core/grpc/calls/describe.js';
 import { type CallMethod, healthCheck } from '../../core/grpc/calls/method.js';
-import { clientOptions } from '../../core/grpc/client/client-options.js';
+import { type ClientSettings, clientOptions } from '../../core/grpc/client/client-options.js';
 import { ClientState } from '../../core/grpc/policies/client-state.js';
+import { observationsEnded } from '../../core/grpc/resolvers/observation.js';
 import { inRotation } from '../../core/grpc/resolvers/rotation.js';
 import { formatTarget, parseTarget } from '../../core/grpc/target.js';
 import { systemClock } from '../../core/model/clock.js';
@@ -56,6 +57,11 @@ export async function callService(
     for (const { caller } of runs) caller.close();
   };
   lifetime.signal.addEventListener('abort', close, { once: true });
+  // However this ends: a record that stayed behind would hold up drains until its lease runs out.
+  lifetime.defer(() => {
+    close();
+    return observationsEnded();
+  });
   try {
     await Promise.all(runs.map(({ caller }) => caller.isReady(Math.max(connectMs, request.timeoutMs))));
     lifetime.signal.throwIfAborted();
@@ -116,22 +122,17 @@ async function chooseMethod(to: Destination, request: CallRequest): Promise<Call
 
 async function byReflection(to: Destination, method: string, timeoutMs: number): ReturnType<typeof definitionsOfProto> {
   const { definitionsByReflection } = await import('../../core/grpc/calls/reflection.js');
-  return definitionsByReflection(to.target, optionsOf(to, 'round_robin'), method, timeoutMs);
+  return definitionsByReflection(
+    to.target,
+    optionsOf(to, { policy: 'round_robin', observe: false }),
+    method,
+    timeoutMs,
+  );
 }
 
-function optionsOf(
-  { etcd }: Destination,
-  policy: string,
-  state?: ClientState,
-  retried?: string,
-): CallerOptions['options'] {
+function optionsOf({ etcd }: Destination, settings: ClientSettings): CallerOptions['options'] {
   return {
-    ...clientOptions({
-      policy,
-      ...(etcd && { etcd }),
-      ...(state && { state }),
-      ...(retried !== undefined && { retry: { methods: [retried] } }),
-    }),
+    ...clientOptions({ ...settings, ...(etcd && { etcd }) }),
     // Each policy has connections of its own: shared ones would be warm for the second.
     'grpc.use_local_subchannel_pool': 1,
   };
@@ -156,7 +157,12 @@ function prepare(to: Destination, policy: string, method: CallMethod, request: C
       if (!signal.aborted || !isError) statistics.attempt(address, isError, latencyMs);
     },
   });
-  const options = optionsOf(to, policy, state, request.retry ? method.path.slice(1) : undefined);
+  const options = optionsOf(to, {
+    policy,
+    state,
+    observe: 'lbctl-call',
+    ...(request.retry && { retry: { methods: [method.path.slice(1)] } }),
+  });
   const caller = new Caller({
     target: to.target,
     options,

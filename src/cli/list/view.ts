@@ -126,11 +126,16 @@ function notes(instance: Instance, nowMs: number): string {
   const words: string[] = [...instance.notes];
   if (instance.pause) {
     const { by, reason, until } = instance.pause;
-    words.push(
-      `by ${by}${reason === '' ? '' : `: ${reason}`}${until ? ` (resumes ${relativeTime(until, nowMs)})` : ''}`,
-    );
+    const who = [by === '' ? '' : `by ${by}`, reason].filter((text) => text !== '').join(': ');
+    words.push(`${who}${until ? ` (${untilText(until, nowMs)})` : ''}`);
   }
   return words.join(' ');
+}
+
+/** What is masked or deleted is resumed by the command that did it, if that still lives. */
+function untilText(until: string, nowMs: number): string {
+  const when = relativeTime(until, nowMs);
+  return Date.parse(until) > nowMs ? `resumes ${when}` : `was to resume ${when}: overdue`;
 }
 
 function warnIf(condition: boolean, paint: (text: string) => string): ((text: string) => string) | undefined {

@@ -7,8 +7,8 @@ import { LbctlError, messageOf } from '../../core/model/errors.js';
 import type { EndingSignal } from '../exit-codes.js';
 import type { Interruption } from '../lifetime.js';
 import { exitCodeOf } from '../wrapped-command/exit-status.js';
+import { forwardSignals } from '../wrapped-command/forwarded-signals.js';
 import { WrappedCommand } from '../wrapped-command/wrapped-command.js';
-import { forwardSignals } from './forwarded-signals.js';
 
 /** The registration, as far as holding it goes. */
 export interface Registration {

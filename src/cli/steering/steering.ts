@@ -6,14 +6,18 @@ import type { OperationInstance, OperationResult } from '../../core/operations/r
 import type { Outcome } from '../base-command.js';
 import { type Column, table } from '../output/table.js';
 
-/** What `pause` and `resume` have in common: SERVICE [INSTANCE…] and the flags that select and wait. */
+/** What the verbs that steer instances have in common: SERVICE [INSTANCE…] and the flags that select and wait. */
 export const serviceArg = {
   service: Args.string({ description: 'The service.', required: true, ignoreStdin: true }),
 };
 
-export const steeringFlags = {
+export const selectionFlags = {
   all: Flags.boolean({ summary: 'Every instance of the service.' }),
   'dry-run': Flags.boolean({ summary: 'Show what would be done, and do nothing.' }),
+  reason: Flags.string({ summary: 'Why, for others to see.', helpValue: 'TEXT' }),
+};
+
+export const followFlag = {
   timeout: Flags.string({
     summary: 'How long the owners of the instances have to follow.',
     helpValue: 'DURATION',
@@ -23,13 +27,24 @@ export const steeringFlags = {
 
 export function steeringRequest(
   argv: readonly unknown[],
-  flags: { all: boolean; 'dry-run': boolean; timeout: string },
+  flags: { all: boolean; 'dry-run': boolean; reason?: string | undefined },
   signal: AbortSignal,
 ) {
   // The first is SERVICE; what follows are as many selectors as were written.
   const [service = '', ...selectors] = argv.map(String);
-  const confirmWithinMs = parseTimeout(flags.timeout, '--timeout');
-  return { service, selectors, all: flags.all, dryRun: flags['dry-run'], confirmWithinMs, signal };
+  return {
+    service,
+    selectors,
+    all: flags.all,
+    dryRun: flags['dry-run'],
+    by: whoAmI(process.env),
+    ...(flags.reason !== undefined && { reason: flags.reason }),
+    signal,
+  };
+}
+
+export function followWithin(flags: { timeout: string }): number {
+  return parseTimeout(flags.timeout, '--timeout');
 }
 
 const columns: ReadonlyArray<Column<OperationInstance>> = [
@@ -44,7 +59,7 @@ const columns: ReadonlyArray<Column<OperationInstance>> = [
   { title: 'CONDITION', value: (row) => row.condition },
 ];
 
-export function steeringOutcome({ error, ...document }: OperationResult): Outcome {
+export function steeringOutcome({ error, cleaned: _told, ...document }: OperationResult): Outcome {
   return {
     document,
     rows: document.instances,
@@ -52,6 +67,20 @@ export function steeringOutcome({ error, ...document }: OperationResult): Outcom
     text: (view) => table(columns, document.instances, view),
     ...(error && { error }),
   };
+}
+
+/** What is said beside the result: on what a strategy depends, and what was tidied up. */
+export function remarks({ instances, cleaned, service }: OperationResult): readonly string[] {
+  const reasons = new Map<string, string[]>();
+  for (const { address, strategy, why } of instances) {
+    if (why === '' || strategy === 'managed') continue;
+    const line = `strategy ${strategy}: ${why}`;
+    reasons.set(line, [...(reasons.get(line) ?? []), address]);
+  }
+  return [
+    ...[...reasons].map(([line, addresses]) => `${addresses.join(', ')}: ${line}.`),
+    ...cleaned.map((address) => `Removed the record of a pause: ${address} of ${service} is gone for good.`),
+  ];
 }
 
 /** Who does it, for others to see: `ann@build-7`. A container may run as a user without a name. */

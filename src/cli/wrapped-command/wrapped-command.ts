@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
 import type { Clock } from '../../core/model/clock.js';
 import { type Ending, startError } from './exit-status.js';
 import { groupGone, signalGroup } from './process-group.js';
@@ -11,6 +11,10 @@ export interface WrappedCommandOptions {
   readonly clock: Clock;
   /** From the first signal of a stop to SIGKILL. */
   readonly killAfterMs: number;
+  /** Instead of our own environment. */
+  readonly env?: NodeJS.ProcessEnv;
+  /** Where its stdout goes: ours, or our stderr when ours is a document that must stay one. */
+  readonly stdout?: 'inherit' | 'stderr';
   /** The watchdog is missing: a kill -9 of this process would leave the command behind. */
   onUnguarded(error: Error): void;
 }
@@ -30,10 +34,13 @@ export class WrappedCommand {
   /** @throws COMMAND_NOT_FOUND, COMMAND_NOT_EXECUTABLE, WRAPPER_FAILED */
   static async start(command: readonly string[], options: WrappedCommandOptions): Promise<WrappedCommand> {
     const [file = '', ...args] = command;
-    const watchdog = startWatchdog(options.killAfterMs, options.onUnguarded);
+    let watchdog: Watchdog | null = null;
     try {
+      watchdog = startWatchdog(options.killAfterMs, options.onUnguarded);
       // detached is setsid(): Ctrl-C reaches us alone, so that the withdrawal comes before the signal.
-      const child = spawn(file, args, { detached: true, stdio: 'inherit' });
+      const { env, stdout = 'inherit' } = options;
+      const stdio: StdioOptions = ['inherit', stdout === 'stderr' ? 2 : 'inherit', 'inherit'];
+      const child = spawn(file, args, { detached: true, stdio, ...(env && { env }) });
       const groupId = child.pid;
       if (groupId !== undefined) watchdog.guard(groupId);
       await new Promise<void>((resolve, reject) => child.once('spawn', resolve).once('error', reject));
@@ -41,7 +48,7 @@ export class WrappedCommand {
       if (groupId === undefined) throw new Error('it has no process id');
       return new WrappedCommand(child, groupId, watchdog, options);
     } catch (error) {
-      watchdog.release();
+      watchdog?.release();
       throw startError(file, error as NodeJS.ErrnoException);
     }
   }
@@ -69,6 +76,11 @@ export class WrappedCommand {
   stop(signal: NodeJS.Signals): Promise<Ending> {
     this.#stopping ??= this.#stop(signal);
     return this.#stopping;
+  }
+
+  /** It has ended, and what it left running is meant to run: a restart that leaves a server behind. */
+  letGo(): void {
+    this.#watchdog.release();
   }
 
   /** Does not wait any longer: SIGKILL to the group. */

@@ -4,6 +4,8 @@ import type { DialectName } from '../model/instance.js';
 export interface Decoded {
   /** `host:port` as written; empty when the record is well formed and names no gRPC address. */
   readonly address: string;
+  /** lbctl overwrote the value to take the instance out of rotation; the address is the one that it covers. */
+  readonly masked?: true;
   /** Undefined when the layout or the value does not tell. */
   readonly weight?: number;
   readonly zone?: string;
@@ -75,15 +77,17 @@ export function textField(object: JsonObject, name: string): string | undefined 
 /** Drops undefined members, which `exactOptionalPropertyTypes` tells apart from absent ones. */
 export function decoded(parts: {
   address: string;
+  masked?: boolean;
   weight?: number | undefined;
   zone?: string | undefined;
   version?: string | undefined;
   name?: string | undefined;
   metadata: Record<string, string>;
 }): Decoded {
-  const { address, weight, zone, version, name, metadata } = parts;
+  const { address, masked, weight, zone, version, name, metadata } = parts;
   // Not by spreading: ten thousand values are read at once.
   const told: { -readonly [Field in keyof Decoded]: Decoded[Field] } = { address, metadata };
+  if (masked) told.masked = true;
   if (weight !== undefined) told.weight = weight;
   if (zone !== undefined) told.zone = zone;
   if (version !== undefined) told.version = version;

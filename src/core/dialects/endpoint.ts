@@ -1,4 +1,5 @@
 import { type Codec, decoded, field, isObject, stringMap, textField, weightOf } from './codec.js';
+import { maskPrefix } from './mask.js';
 
 const own = new Set(['weight', 'zone', 'version']);
 
@@ -7,16 +8,19 @@ export const endpoint: Codec = {
   name: 'endpoint',
   decode(_text, value) {
     if (!isObject(value) || !Object.hasOwn(value, 'Addr')) return null;
-    const address = textField(value, 'Addr');
-    if (address === undefined) return null;
+    const written = textField(value, 'Addr');
+    if (written === undefined) return null;
+    const masked = written.startsWith(maskPrefix);
+    const address = masked ? written.slice(maskPrefix.length) : written;
     const metadata = field(value, 'Metadata');
     if (!isObject(metadata)) {
       // Any JSON is allowed there; a bare string or number is kept under the name that people know it by.
       const bare = metadata === null || metadata === undefined ? {} : stringMap({ Metadata: metadata });
-      return decoded({ address, metadata: bare });
+      return decoded({ address, masked, metadata: bare });
     }
     return decoded({
       address,
+      masked,
       weight: weightOf(field(metadata, 'weight')),
       zone: textField(metadata, 'zone'),
       version: textField(metadata, 'version'),

@@ -1,4 +1,5 @@
 import { type Codec, decoded } from './codec.js';
+import { maskPrefix } from './mask.js';
 
 /** Longest text that can be a host (253) in brackets, a zone and a port, with room to spare. */
 const maxLength = 512;
@@ -12,8 +13,10 @@ const bareIp = /^(?:\d{1,3}(?:\.\d{1,3}){3}|\[?(?=[^:]*:[^:]*:)[0-9A-Fa-f:]+(?:%
 export const gozero: Codec = {
   name: 'gozero',
   decode(text) {
-    if (text.length > maxLength || !(hostAndPort.test(text) || bareIp.test(text))) return null;
-    return decoded({ address: text, metadata: {} });
+    const masked = text.startsWith(maskPrefix);
+    const address = masked ? text.slice(maskPrefix.length) : text;
+    if (address.length > maxLength || !(hostAndPort.test(address) || bareIp.test(address))) return null;
+    return decoded({ address, masked, metadata: {} });
   },
   encode: (registration) => registration.address,
 };

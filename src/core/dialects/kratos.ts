@@ -1,4 +1,7 @@
 import { type Codec, decoded, field, isObject, stringMap, textField, weightOf } from './codec.js';
+import { coveredEndpoints, maskedEndpoints } from './mask.js';
+
+const own = new Set([maskedEndpoints]);
 
 /**
  * kratos v2 (`registry.ServiceInstance`): `{"id","name","version","metadata":{},"endpoints":["grpc://h:p"]}`, these
@@ -11,9 +14,11 @@ export const kratos: Codec = {
     const name = textField(value, 'name');
     const endpoints = field(value, 'endpoints');
     if (name === undefined || !(Array.isArray(endpoints) || endpoints === null)) return null;
-    const { weight, zone, ...metadata } = stringMap(field(value, 'metadata'));
+    const covered = coveredEndpoints(value);
+    const { weight, zone, ...metadata } = stringMap(field(value, 'metadata'), covered ? own : undefined);
     return decoded({
-      address: grpcAddress(endpoints ?? []),
+      address: grpcAddress(covered ?? endpoints ?? []),
+      masked: covered !== null,
       weight: weightOf(weight),
       zone: zone === '' ? undefined : zone,
       version: textField(value, 'version'),

@@ -41,8 +41,9 @@ export class RecentlyGone {
 
 export function addedCause(instance: Instance, gone: RecentlyGone): string {
   const lease = gone.take(instance);
-  if (lease === null) return 'registered';
-  return lease === (instance.lease?.id ?? 0n) ? 're-registered, same lease' : 're-registered, new lease';
+  const inSpite = instance.pause?.cameBack ? ', in spite of its pause' : '';
+  if (lease === null) return `registered${inSpite}`;
+  return `re-registered, ${lease === (instance.lease?.id ?? 0n) ? 'same' : 'new'} lease${inSpite}`;
 }
 
 export function removedCause(instance: Instance, fate: LeaseFate): string {

@@ -78,14 +78,19 @@ function compare(before: Facts, after: Facts, keys: ReadonlySet<string>, revisio
     const was = before.present.get(key) ?? null;
     const is = after.present.get(key) ?? null;
     if (was && is) {
-      if (differs(was, is)) back.push({ type: 'CHANGED', revision, instance: is, previous: was });
+      const change = { revision, instance: is, previous: was };
+      if (was.admin === 'up' && is.admin === 'paused') out.push({ type: 'PAUSED', ...change });
+      else if (was.admin === 'paused' && is.admin === 'up') back.push({ type: 'RESUMED', ...change });
+      else if (differs(was, is)) back.push({ type: 'CHANGED', ...change });
     } else if (was) {
       const parked = take(newlyParked, was);
-      if (parked) out.push({ type: 'PAUSED', revision, instance: parked, previous: was });
+      const type = was.admin === 'up' ? 'PAUSED' : 'CHANGED';
+      if (parked) out.push({ type, revision, instance: parked, previous: was });
       else out.push({ type: 'REMOVED', revision, instance: was, previous: was });
     } else if (is) {
       const parked = take(unparked, is);
-      if (parked) back.push({ type: 'RESUMED', revision, instance: is, previous: parked });
+      const type = is.admin === 'up' ? 'RESUMED' : 'CHANGED';
+      if (parked) back.push({ type, revision, instance: is, previous: parked });
       else back.push({ type: 'ADDED', revision, instance: is, previous: null });
     }
   }

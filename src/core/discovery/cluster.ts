@@ -18,6 +18,10 @@ export interface ClusterListener {
   current(instances: readonly Instance[], revision: bigint, warnings: readonly string[]): void;
   /** One batch; removals first within each revision. `reload` says why only a difference is known. */
   changed(changes: readonly InstanceChange[], revision: bigint, reload: string | null): void;
+  /** Something changed and is told within 150 ms: whoever waits for it may look already. */
+  arriving?(): void;
+  /** One batch that changed nothing of what is told of instances. */
+  seen?(revision: bigint): void;
   stale?(reason: string): void;
   live?(): void;
 }
@@ -69,6 +73,8 @@ class Cluster {
   #started: Promise<void> | null = null;
   #users = 0;
   #loaded = false;
+  /** Of the last batch: what has arrived and waits for its companions is no part of the state yet. */
+  #revision = 0n;
 
   constructor(etcd: Etcd, service: string, options: DiscoveryOptions, ports: DiscoveryPorts, forget: () => void) {
     this.#ranges = serviceRanges(service, options);
@@ -79,6 +85,7 @@ class Cluster {
       { ranges: this.#ranges.map((range) => range.range), needed: neededRanges(this.#ranges) },
       {
         batch: (batch) => this.#batch(batch),
+        arriving: () => this.#tell((listener) => listener.arriving?.()),
         stale: (reason) => this.#tell((listener) => listener.stale?.(reason)),
         live: () => this.#tell((listener) => listener.live?.()),
       },
@@ -96,7 +103,7 @@ class Cluster {
       throw error;
     }
     const warnings = deniedWarnings(this.#ranges, this.#follower.denied);
-    listener.current(this.#state.instances(), this.#follower.revision, warnings);
+    listener.current(this.#state.instances(), this.#revision, warnings);
     this.#listeners.add(listener);
     if (this.#follower.staleForMs !== null) listener.stale?.('etcd has not been heard for a while');
     let left: Promise<void> | null = null;
@@ -123,6 +130,7 @@ class Cluster {
 
   #batch({ changes, revision, how, reason }: Batch): void {
     const found = applyChanges(this.#state, this.#ranges, changes, how === 'events' ? null : revision);
+    this.#revision = revision;
     if (!this.#loaded) {
       this.#loaded = true;
       return;
@@ -130,6 +138,8 @@ class Cluster {
     const reload = how === 'reload' ? reason : null;
     if (found.length > 0 || reload !== null) {
       this.#tell((listener) => listener.changed(found, revision, reload));
+    } else {
+      this.#tell((listener) => listener.seen?.(revision));
     }
   }
 

@@ -24,6 +24,8 @@ export interface Batch {
 
 export interface FollowHandlers {
   batch(batch: Batch): void;
+  /** Something has come that is held back until the other ranges have caught up: a batch with it follows. */
+  arriving?(): void;
   stale(reason: string): void;
   live(): void;
 }
@@ -41,8 +43,15 @@ const catchUpMs = 1000;
 /** Turns of the event loop, some microseconds each, in which the messages of one write may follow one another. */
 const gatherTurns = 3;
 /**
- * etcd brings each range of a watch that was opened again up to date by itself, 100 ms apart at most. So long after it is live
- * again events wait for one another: told as they come, one range would run ahead of the others and tear writes apart.
+ * A value that comes alone waits so long for what was written together with it: an instance without its weight and owner, or
+ * masked without the record that says so, would be shown wrong. Longer would mend more on a machine under load, where they come
+ * milliseconds apart, and delay every lone registration by as much.
+ */
+const companionMs = 1;
+/**
+ * etcd brings each range of a stream up to date by itself, 100 ms apart at most, and never says when it has (3.4 answers a
+ * progress request before that). So long after a stream is live events wait for one another: told as they come, one range
+ * would run ahead of the others and tear writes apart.
  */
 const backlogMs = 150;
 /** A watch that lasted this long was a good one. */
@@ -63,11 +72,11 @@ export class Follower {
   readonly #denied: boolean[];
   #watch: Watch | null = null;
   #pending: Change[] = [];
-  /** The first events of a new stream are being gathered; until when, once that is known. */
+  /** The first events of a stream are being gathered; until when, once that is known. A single range waits for none. */
   #isBehind = false;
   #backlog: Timer | null = null;
-  /** A key that is new waits for its companions. */
-  #isNewcomerDue = false;
+  /** Runs while the newest change is a value that came alone. */
+  #companion: Timer | null = null;
   #revision = 0n;
   #staleSince: number | null = null;
   #reconciling: Timer | null = null;
@@ -83,10 +92,6 @@ export class Follower {
     this.#known = options.ranges.map(() => new Map());
     this.#loadedAt = options.ranges.map(() => 0n);
     this.#denied = options.ranges.map(() => false);
-  }
-
-  get revision(): bigint {
-    return this.#revision;
   }
 
   /** Which ranges this user may not read. */
@@ -125,6 +130,7 @@ export class Follower {
     this.#closing.abort();
     this.#reconciling?.cancel();
     this.#backlog?.cancel();
+    this.#companion?.cancel();
     this.#pending = [];
     await this.#reloading;
     await this.#watch?.close();
@@ -188,44 +194,57 @@ export class Follower {
       },
     );
     this.#watch = mine;
+    this.#fallBehind();
   }
 
   #events(events: readonly WatchEvent[], revision: bigint, rangeIndex: number): void {
     const known = this.#known[rangeIndex];
     if (!known) return;
+    const changes: Change[] = [];
     for (const { type, kv } of events) {
       // Ranges are loaded side by side and watched from the lowest of their revisions.
       if (kv.modRevision <= (this.#loadedAt[rangeIndex] ?? 0n)) continue;
       if (type === 'put') known.set(kv.key, kv);
       else if (!known.delete(kv.key)) continue;
-      if (!this.#isBehind) this.#gather(type === 'put' && kv.createRevision === kv.modRevision);
-      this.#pending.push({ rangeIndex, key: kv.key, kv: type === 'put' ? kv : null, revision: kv.modRevision });
+      changes.push({ rangeIndex, key: kv.key, kv: type === 'put' ? kv : null, revision: kv.modRevision });
     }
     if (revision > this.#revision) this.#revision = revision;
+    if (changes.length > 0) this.#gather(changes);
   }
 
-  #gather(isNew: boolean): void {
-    if (isNew) {
-      if (this.#isNewcomerDue) return;
-      this.#isNewcomerDue = true;
-      this.#ports.deferNewcomer(() => {
-        this.#isNewcomerDue = false;
-        if (!this.#isBehind) this.#flush();
-      });
-    } else if (this.#pending.length === 0) this.#flushAfter(gatherTurns);
+  #gather(changes: readonly Change[]): void {
+    // One revision comes after the other: whoever waited for a companion has none.
+    if (this.#companion && isAfter(changes[0], this.#pending.at(-1))) this.#flush();
+    const wasWaiting = this.#pending.length > 0 && this.#companion === null;
+    this.#companion?.cancel();
+    this.#companion = null;
+    this.#pending.push(...changes);
+    const isAlone = this.#isAlone(changes.at(-1));
+    if (this.#isBehind || isAlone) this.#handlers.arriving?.();
+    if (this.#isBehind) return;
+    if (isAlone) this.#companion = this.#ports.clock.timer(companionMs, () => this.#flush());
+    else if (!wasWaiting) this.#flushAfter(gatherTurns);
+  }
+
+  #isAlone(change: Change | undefined): boolean {
+    if (this.#options.ranges.length === 1 || !change?.kv) return false;
+    const sameWrite = this.#pending.slice(this.#pending.findLastIndex((one) => one.revision < change.revision) + 1);
+    return sameWrite.every(({ rangeIndex }) => rangeIndex === change.rangeIndex);
   }
 
   #flushAfter(turns: number): void {
     this.#ports.defer(() => {
       if (turns > 1) this.#flushAfter(turns - 1);
-      else if (!this.#isBehind && !this.#isNewcomerDue) this.#flush();
+      else if (!this.#isBehind && !this.#companion) this.#flush();
     });
   }
 
   #fallBehind(): void {
-    this.#isBehind = true;
+    this.#isBehind = this.#options.ranges.length > 1;
     this.#backlog?.cancel();
     this.#backlog = null;
+    this.#companion?.cancel();
+    this.#companion = null;
   }
 
   #catchUp(): void {
@@ -240,6 +259,8 @@ export class Follower {
   #flush(): void {
     const changes = this.#pending;
     this.#pending = [];
+    this.#companion?.cancel();
+    this.#companion = null;
     if (changes.length === 0) return;
     changes.sort((a, b) => (a.revision < b.revision ? -1 : a.revision > b.revision ? 1 : 0));
     const last = changes[changes.length - 1]?.revision ?? this.#revision;
@@ -271,7 +292,6 @@ export class Follower {
     const old = this.#watch;
     this.#watch = null;
     this.#flush();
-    this.#fallBehind();
     await old?.close();
     // A watch that is refused as soon as it is opened must not turn into a storm of loads.
     const early = this.#ports.clock.monotonic() - this.#adoptedAt < settledMs;
@@ -342,6 +362,10 @@ export class Follower {
     }
     return found;
   }
+}
+
+function isAfter(a: Change | undefined, b: Change | undefined): boolean {
+  return a !== undefined && b !== undefined && a.revision > b.revision;
 }
 
 function sameVersion(a: KeyValue | undefined, b: KeyValue): boolean {

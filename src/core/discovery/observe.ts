@@ -152,7 +152,7 @@ function causeOf(
     case 'PAUSED':
       return pausedCause(instance);
     case 'RESUMED':
-      return 'resumed';
+      return instance.pause?.cameBack ? 'came back: its owner registered it again in spite of the pause' : 'resumed';
   }
 }
 

@@ -1,5 +1,13 @@
 import { isObject, type JsonObject, stringMap, textField, weightOf } from '../dialects/codec.js';
-import { type DialectName, dialectNames, type Owner } from '../model/instance.js';
+import {
+  type DialectName,
+  dialectNames,
+  type Owner,
+  type PauseVerb,
+  pauseVerbs,
+  type Strategy,
+  strategies,
+} from '../model/instance.js';
 
 /** Where lbctl keeps its own records; never under a service's prefix, because go-zero clients dial whatever is there. */
 export const defaultOverlayRoot = 'lbctl/v1/';
@@ -39,6 +47,39 @@ export class OverlayKeys {
 
   guard(service: string): string {
     return `${this.root}guard/${escapeName(service)}`;
+  }
+
+  logPrefix(service: string): string {
+    return `${this.root}log/${escapeName(service)}/`;
+  }
+
+  /** `number` counts the service's writes from 1 on; the keys sort as the numbers do. */
+  logEntry(service: string, number: bigint): string {
+    return this.logPrefix(service) + String(number).padStart(12, '0');
+  }
+
+  /** Who runs the command of a drain. */
+  drain(service: string, address: string): string {
+    return `${this.root}drain/${escapeName(service)}/${escapeName(address)}`;
+  }
+
+  /** Who rolls the service. */
+  rollLock(service: string): string {
+    return `${this.root}roll/${escapeName(service)}/lock`;
+  }
+
+  /** How far a roll of the service has come. */
+  rollState(service: string): string {
+    return `${this.root}roll/${escapeName(service)}/state`;
+  }
+
+  observersPrefix(service: string): string {
+    return `${this.root}observers/${escapeName(service)}/`;
+  }
+
+  /** `id` is a client's of the service, not an instance's. */
+  observer(service: string, id: string): string {
+    return this.observersPrefix(service) + escapeName(id);
   }
 
   /** The service and last part of a meta or pause key, null for any other key. */
@@ -83,11 +124,22 @@ export interface PauseRecord {
   /** ISO 8601. */
   readonly at: string;
   readonly reason: string;
-  readonly strategy: string;
+  readonly strategy: Strategy;
+  readonly verb: PauseVerb;
   /** ISO 8601; null: until it is resumed. */
   readonly until: string | null;
-  /** What the instance looked like when it was taken out, to show it while it is away. */
-  readonly restore: { readonly key: string; readonly id: string; readonly dialect: DialectName | 'unknown' };
+  /** What stood there when it was taken out: to show it while it is away, and to put it back. */
+  readonly restore: readonly KeptKey[];
+}
+
+/** An instance key as it was before it was masked or deleted. */
+export interface KeptKey {
+  readonly key: string;
+  readonly id: string;
+  readonly dialect: DialectName | 'unknown';
+  readonly value: string;
+  /** 0n: permanent. */
+  readonly lease: bigint;
 }
 
 export function encodeMeta(record: MetaRecord): string {
@@ -96,12 +148,13 @@ export function encodeMeta(record: MetaRecord): string {
 }
 
 export function encodePause(record: PauseRecord): string {
-  return JSON.stringify(record);
+  const restore = record.restore.map((kept) => ({ ...kept, lease: String(kept.lease) }));
+  return JSON.stringify({ ...record, restore });
 }
 
 /** Null for anything that is not such a record: other tools may write here too. */
 export function decodeMeta(value: Uint8Array): MetaRecord | null {
-  const object = parse(value);
+  const object = parseRecord(value);
   const dialect = object && dialectOf(object.dialect);
   if (!object || !dialect || typeof object.address !== 'string' || typeof object.key !== 'string') return null;
   const owner = isObject(object.owner) ? object.owner : {};
@@ -128,28 +181,32 @@ export function decodeMeta(value: Uint8Array): MetaRecord | null {
 }
 
 export function decodePause(value: Uint8Array): PauseRecord | null {
-  const object = parse(value);
+  const object = parseRecord(value);
   if (!object) return null;
-  const restore = isObject(object.restore) ? object.restore : {};
   return {
     by: textField(object, 'by') ?? '',
     at: textField(object, 'at') ?? '',
     reason: textField(object, 'reason') ?? '',
-    strategy: textField(object, 'strategy') ?? 'managed',
+    strategy: strategies.find((name) => name === object.strategy) ?? 'managed',
+    verb: pauseVerbs.find((name) => name === object.verb) ?? 'pause',
     until: textField(object, 'until') ?? null,
-    restore: {
-      key: textField(restore, 'key') ?? '',
-      id: textField(restore, 'id') ?? '',
-      dialect: dialectOf(restore.dialect) ?? 'unknown',
-    },
+    restore: (Array.isArray(object.restore) ? object.restore : []).flatMap(decodeKept),
   };
+}
+
+function decodeKept(value: unknown): KeptKey[] {
+  if (!isObject(value) || typeof value.key !== 'string' || typeof value.value !== 'string') return [];
+  const lease = typeof value.lease === 'string' && /^-?\d{1,19}$/.test(value.lease) ? BigInt(value.lease) : 0n;
+  const dialect = dialectOf(value.dialect) ?? 'unknown';
+  return [{ key: value.key, id: textField(value, 'id') ?? '', dialect, value: value.value, lease }];
 }
 
 function dialectOf(value: unknown): DialectName | undefined {
   return dialectNames.find((name) => name === value);
 }
 
-function parse(value: Uint8Array): JsonObject | null {
+/** Null for what is not a JSON object. */
+export function parseRecord(value: Uint8Array): JsonObject | null {
   try {
     const parsed: unknown = JSON.parse(Buffer.from(value).toString('utf8'));
     return isObject(parsed) ? parsed : null;

@@ -8,18 +8,12 @@ export interface DiscoveryPorts {
   readonly rng: Rng;
   /** Runs `fn` once everything that has already arrived was handed over (node: setImmediate). Never a timer. */
   readonly defer: (fn: () => void) => void;
-  /**
-   * Calls it so much later that the messages of one write have come: a new instance without its weight and owner, which
-   * nobody knows yet, would be shown wrong.
-   */
-  readonly deferNewcomer: (fn: () => void) => void;
 }
 
 export const systemPorts: DiscoveryPorts = {
   clock: systemClock,
   rng: systemRng,
   defer: (fn) => void setImmediate(fn),
-  deferNewcomer: (fn) => void systemClock.timer(1, fn),
 };
 
 /** Full jitter between nothing and a doubling bound of 50 ms to 2 s, so that a herd does not come back in step. */

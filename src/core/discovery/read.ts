@@ -88,10 +88,12 @@ export async function withLeases(
 ): Promise<readonly Instance[]> {
   const ids = [...new Set(instances.flatMap((instance) => (instance.lease ? [instance.lease.id] : [])))];
   const leases = new Map<bigint, Lease>();
+  const gone = new Set<bigint>();
   const worker = async () => {
     for (let id = ids.pop(); id !== undefined; id = ids.pop()) {
       try {
         const { grantedSeconds, remainingSeconds } = await etcd.leaseInfo(id, options);
+        if (remainingSeconds < 0) gone.add(id);
         leases.set(id, { id, ttlSeconds: grantedSeconds, remainingSeconds: Math.max(0, remainingSeconds) });
       } catch {
         leases.set(id, { id });
@@ -101,6 +103,9 @@ export async function withLeases(
   await Promise.all(Array.from({ length: leaseConcurrency }, worker));
   return instances.map((instance) => {
     const lease = instance.lease && leases.get(instance.lease.id);
-    return lease ? { ...instance, lease } : instance;
+    if (!lease) return instance;
+    // A deleted key leaves no trace of its owner but the lease.
+    const isGone = gone.has(lease.id) && instance.pause?.strategy === 'delete' && instance.admin === 'paused';
+    return { ...instance, lease, notes: isGone ? [...instance.notes, 'OWNER-GONE'] : instance.notes };
   });
 }

@@ -1,8 +1,9 @@
 import { undialable } from '../dialects/address.js';
+import { detect } from '../dialects/detect.js';
 import { type Reading, readValue } from '../dialects/layout.js';
 import type { KeyValue } from '../etcd/port.js';
 import type { Instance, Note, Pause } from '../model/instance.js';
-import { decodeMeta, decodePause, type MetaRecord, OverlayKeys, type PauseRecord } from './overlay.js';
+import { decodeMeta, decodePause, type KeptKey, type MetaRecord, OverlayKeys, type PauseRecord } from './overlay.js';
 import type { DiscoveryOptions, RangeKind } from './service-ranges.js';
 
 interface Row {
@@ -110,7 +111,8 @@ export class ServiceState {
     const decoded = reading.decoded;
     const meta = this.#meta(key)?.record;
     const paused = address === '' ? undefined : this.#pauses.get(address);
-    const cameBack = paused !== undefined && kv.createRevision > paused.kv.modRevision;
+    const masked = decoded?.masked === true;
+    const cameBack = paused !== undefined && !masked && isNewer(kv, paused);
     const notes: Note[] = [];
     if (kv.lease === 0n) notes.push('PERMANENT');
     if (address === '') notes.push('UNPARSED');
@@ -123,7 +125,7 @@ export class ServiceState {
       key,
       service: this.service,
       dialect: reading.dialect,
-      admin: 'up',
+      admin: masked ? 'paused' : 'up',
       health: 'unknown',
       // What the value itself says wins: it is what every client of that layout acts on.
       weight: decoded?.weight ?? meta?.weight ?? 1,
@@ -135,7 +137,7 @@ export class ServiceState {
       modRevision: kv.modRevision,
       owner: meta?.owner ?? null,
       since: meta?.since || null,
-      pause: paused ? pauseOf(paused.record, cameBack) : null,
+      pause: paused ? pauseOf(paused.record, cameBack) : masked ? unrecorded : null,
       notes,
     };
   }
@@ -150,6 +152,8 @@ export class ServiceState {
         alive.push(this.#parkedOwn(meta, pause));
     }
     if (alive.length > 0 || !pause || this.#keysAt.has(address)) return alive;
+    const { strategy, restore } = pause.record;
+    if (strategy === 'delete' && restore.length > 0) return restore.map((kept) => this.#deleted(address, pause, kept));
     return [this.#ownerGone(address, pause)];
   }
 
@@ -167,6 +171,21 @@ export class ServiceState {
   /** The mod revision of the pause record of an address, 0n when there is none. */
   pauseRevision(address: string): bigint {
     return this.#pauses.get(address)?.kv.modRevision ?? 0n;
+  }
+
+  /** The pause record of an address, null when there is none. */
+  pauseRecord(address: string): PauseRecord | null {
+    return this.#pauses.get(address)?.record ?? null;
+  }
+
+  /** Every address that has a pause record. */
+  pausedAddresses(): readonly string[] {
+    return [...this.#pauses.keys()];
+  }
+
+  /** What stands at an instance key, null when nothing does. */
+  keyValue(key: string): KeyValue | null {
+    return this.#rows.get(key)?.kv ?? null;
   }
 
   /** What the owner of an instance key wrote about it; null for other publishers. */
@@ -198,6 +217,7 @@ export class ServiceState {
       at: record.since,
       reason: record.reason,
       strategy: 'withdrawn',
+      verb: 'pause',
       until: null,
       cameBack: false,
     };
@@ -219,12 +239,33 @@ export class ServiceState {
     };
   }
 
-  #ownerGone(address: string, { kv, record }: PauseRow): Instance {
+  /** Out of etcd by our hand: the record remembers it, and only its lease tells whether its owner lives. */
+  #deleted(address: string, { kv, record }: PauseRow, kept: KeptKey): Instance {
+    const decoded = detect(Buffer.from(kept.value), this.#options.dialect)?.decoded;
     return {
       ...bare(this.service, address),
-      id: record.restore.id,
-      key: record.restore.key,
-      dialect: record.restore.dialect,
+      id: kept.id,
+      key: kept.key,
+      dialect: kept.dialect,
+      weight: decoded?.weight ?? 1,
+      zone: decoded?.zone ?? '',
+      version: decoded?.version ?? '',
+      metadata: decoded?.metadata ?? {},
+      lease: kept.lease === 0n ? null : { id: kept.lease },
+      createRevision: kv.createRevision,
+      modRevision: kv.modRevision,
+      pause: pauseOf(record, false),
+      notes: kept.lease === 0n ? ['PERMANENT'] : [],
+    };
+  }
+
+  #ownerGone(address: string, { kv, record }: PauseRow): Instance {
+    const kept = record.restore[0];
+    return {
+      ...bare(this.service, address),
+      id: kept?.id ?? '',
+      key: kept?.key ?? '',
+      dialect: kept?.dialect ?? 'unknown',
       createRevision: kv.createRevision,
       modRevision: kv.modRevision,
       pause: pauseOf(record, false),
@@ -256,8 +297,24 @@ function bare(service: string, address: string): Instance {
   };
 }
 
-function pauseOf({ by, at, reason, strategy, until }: PauseRecord, cameBack: boolean): Pause {
-  return { by, at, reason, strategy, until, cameBack };
+function pauseOf({ by, at, reason, strategy, verb, until }: PauseRecord, cameBack: boolean): Pause {
+  return { by, at, reason, strategy, verb, until, cameBack };
+}
+
+/** A masked value whose record is gone: nobody knows who did it, and `resume` reads the address from the mask. */
+const unrecorded: Pause = {
+  by: '',
+  at: '',
+  reason: 'masked, and its record is lost',
+  strategy: 'mask',
+  verb: 'pause',
+  until: null,
+  cameBack: false,
+};
+
+/** A managed instance keeps its key until its publisher follows; any write after a mask or a delete is its owner's. */
+function isNewer(kv: KeyValue, { record, kv: { modRevision } }: PauseRow): boolean {
+  return (record.strategy === 'managed' ? kv.createRevision : kv.modRevision) > modRevision;
 }
 
 function put(index: Map<string, Set<string>>, at: string, key: string): void {

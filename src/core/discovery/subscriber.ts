@@ -22,6 +22,7 @@ export class Subscriber {
   readonly #container: Container;
   readonly #instances = new Map<string, Instance>();
   readonly #listeners = new Set<(addresses: readonly string[]) => void>();
+  readonly #followers = new Set<(revision: bigint) => void>();
   #membership: Promise<Membership> | null = null;
   #joined: Membership | null = null;
   #sorted: readonly Instance[] | null = null;
@@ -47,6 +48,7 @@ export class Subscriber {
       {
         current: (instances, revision) => this.#current(instances, revision),
         changed: (changes, revision) => this.#changed(changes, revision),
+        seen: (revision) => this.#changed([], revision),
       },
       this.#options,
       this.#ports,
@@ -92,9 +94,20 @@ export class Subscriber {
     return () => void this.#listeners.delete(listener);
   }
 
+  /**
+   * Calls `listener` with `revision`, now (once started) and after each batch of etcd's, those included that changed nothing
+   * of what this view shows. Returns how to stop it.
+   */
+  onRevision(listener: (revision: bigint) => void): () => void {
+    this.#followers.add(listener);
+    if (this.#joined) listener(this.#revision);
+    return () => void this.#followers.delete(listener);
+  }
+
   /** Ends it; the last view stays readable. */
   async close(): Promise<void> {
     this.#listeners.clear();
+    this.#followers.clear();
     const membership = await this.#membership?.catch(() => null);
     await membership?.close();
   }
@@ -130,6 +143,7 @@ export class Subscriber {
     this.#revision = revision;
     this.#sorted = null;
     if (changes.length > 0) this.#tell();
+    for (const listener of [...this.#followers]) listener(revision);
   }
 
   #tell(): void {

@@ -12,27 +12,33 @@ export interface ResolverSettings {
   readonly kubernetes?: KubernetesSettings;
 }
 
+/** The same, and what `clientOptions` makes of its own settings. */
+export interface ChannelSettings extends ResolverSettings {
+  /** Absent: the channel publishes no observer record. */
+  readonly observe?: { readonly client?: string };
+}
+
 // Keys with this prefix are no part of a subchannel's identity: channels that differ in them share connections.
 const resolverKey = `${experimental.SUBCHANNEL_ARGS_EXCLUDE_KEY_PREFIX}.lbctl.resolver`;
 
 /** Not to be seen from outside: with GRPC_TRACE grpc-js prints the options of a channel, and there is a password among them. */
 class Sealed {
-  readonly #settings: ResolverSettings;
+  readonly #settings: ChannelSettings;
 
-  constructor(settings: ResolverSettings) {
+  constructor(settings: ChannelSettings) {
     this.#settings = settings;
   }
 
-  get settings(): ResolverSettings {
+  get settings(): ChannelSettings {
     return this.#settings;
   }
 }
 
-export function withResolverSettings(settings: ResolverSettings): ChannelOptions {
+export function withResolverSettings(settings: ChannelSettings): ChannelOptions {
   return { [resolverKey]: new Sealed(settings) };
 }
 
-export function resolverSettingsOf(options: ChannelOptions): ResolverSettings {
+export function resolverSettingsOf(options: ChannelOptions): ChannelSettings {
   const sealed: unknown = options[resolverKey];
   return sealed instanceof Sealed ? sealed.settings : {};
 }

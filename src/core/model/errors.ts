@@ -43,6 +43,8 @@ export const errorCodes = [
   'WRAPPER_FAILED',
   'COMMAND_NOT_EXECUTABLE',
   'COMMAND_NOT_FOUND',
+  /** A wrapped command ran and failed: the exit code is its own. */
+  'COMMAND_FAILED',
 ] as const;
 
 /** A stable code of an error that lbctl throws on purpose. */

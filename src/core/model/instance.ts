@@ -8,6 +8,16 @@ export const noteNames = ['PERMANENT', 'DUPLICATE', 'UNDIALABLE', 'UNPARSED', 'C
 /** Something wrong or remarkable about a registration. */
 export type Note = (typeof noteNames)[number];
 
+/** How an instance is taken out of rotation: by its own publisher, by its value, or by deleting its key. */
+export const strategies = ['managed', 'mask', 'delete'] as const;
+/** How an instance is taken out of rotation. */
+export type Strategy = (typeof strategies)[number];
+
+/** What a pause is part of: `hold` stays for as long as a command does. */
+export const pauseVerbs = ['pause', 'hold', 'drain', 'roll'] as const;
+/** What a pause is part of. */
+export type PauseVerb = (typeof pauseVerbs)[number];
+
 /** The lease of a key. */
 export interface Lease {
   /** int64. */
@@ -36,8 +46,10 @@ export interface Pause {
   readonly at: string;
   /** In the words of who paused it; may be empty. */
   readonly reason: string;
-  /** How it was taken out. */
-  readonly strategy: string;
+  /** How it was taken out; `withdrawn`: by its own process. */
+  readonly strategy: Strategy | 'withdrawn';
+  /** What it is part of. */
+  readonly verb: PauseVerb;
   /** ISO 8601, when it resumes by itself. */
   readonly until: string | null;
   /** Its owner registered again in spite of the pause. */

@@ -5,7 +5,7 @@ import { observeService, type ServiceEventType } from '../../../src/core/discove
 import { readService } from '../../../src/core/discovery/read.js';
 import type { Instance } from '../../../src/core/model/instance.js';
 import { instance } from '../../support/instances.js';
-import { ManualClock, settle } from '../../support/manual-clock.js';
+import { ManualClock } from '../../support/manual-clock.js';
 import { MemoryStore } from '../../support/memory-etcd.js';
 
 function after(...events: ReadonlyArray<[ServiceEventType, Partial<Instance>]>): InstanceSet {
@@ -68,12 +68,7 @@ test('whatever is registered, paused, resumed or dies: it is what a fresh read o
     fc.asyncProperty(fc.array(fc.tuple(step, fc.boolean()), { maxLength: 20 }), async (steps) => {
       const clock = new ManualClock();
       const store = new MemoryStore(clock);
-      const ports = {
-        clock,
-        rng: () => 0.5,
-        defer: (fn: () => void) => void setImmediate(fn),
-        deferNewcomer: setImmediate,
-      };
+      const ports = { clock, rng: () => 0.5, defer: (fn: () => void) => void setImmediate(fn) };
       const set = new InstanceSet();
       const membership = await observeService(store.client(), 'user.rpc', (event) => set.apply(event), {}, ports);
       for (const [one, pauses] of steps) {
@@ -89,9 +84,9 @@ test('whatever is registered, paused, resumed or dies: it is what a fresh read o
           const record = { by: 'ann', at: '', reason: '', strategy: 'managed', until: null, restore };
           store.put(`lbctl/v1/pause/user.rpc/${one.address}`, JSON.stringify(record));
         }
-        if (pauses) await settle();
+        if (pauses) await clock.advance(100);
       }
-      await settle();
+      await clock.advance(150);
       const seen = (all: readonly Instance[]) => all.map((entry) => [entry.address, entry.key, entry.admin]);
       const { instances } = await readService(store.client(), 'user.rpc');
       expect(seen(set.instances())).toEqual(seen(instances));

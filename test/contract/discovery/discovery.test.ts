@@ -137,7 +137,7 @@ describe('registering in a real etcd', () => {
     await until(() => subscriber.addresses().join() === '10.0.0.1:80,10.0.0.2:80', 5000);
     await until(() => events.at(-1)?.type === 'RESUMED', 1000);
     await pauseInstances(etcd, { service, selectors: ['1'], by: 'ann' });
-    expect(await resumeInstances(etcd, { service, selectors: ['1'] })).toMatchObject({ outcome: 'done' });
+    expect(await resumeInstances(etcd, { service, selectors: ['1'], by: 'ann' })).toMatchObject({ outcome: 'done' });
     await until(() => events.filter((event) => event.type === 'RESUMED').length === 2, 1000);
     expect(
       events

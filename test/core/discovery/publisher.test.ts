@@ -9,15 +9,13 @@ import { MemoryStore } from '../../support/memory-etcd.js';
 const owner = { host: 'box', pid: 42, version: '0.1.0' };
 const pauseKey = 'lbctl/v1/pause/user.rpc/10.0.0.1:80';
 
+/** Its watch of its own keys is up to date by then. */
+const watchingMs = 150;
+
 function world() {
   const clock = new ManualClock();
   const store = new MemoryStore(clock);
-  const ports = {
-    clock,
-    rng: () => 0.5,
-    defer: (fn: () => void) => void setImmediate(fn),
-    deferNewcomer: setImmediate,
-  };
+  const ports = { clock, rng: () => 0.5, defer: (fn: () => void) => void setImmediate(fn) };
   const publisher = (more: Partial<PublisherOptions> = {}, client = store.client()) => {
     const made = new Publisher(client, { service: 'user.rpc', address: '10.0.0.1:80', owner, ...more }, ports);
     const states: string[] = [];
@@ -61,15 +59,16 @@ describe('a publisher', () => {
     const { store, publisher, clock, held } = world();
     const { publisher: it } = publisher();
     await it.start();
-    await settle();
+    await clock.advance(watchingMs);
     const { key, leaseId } = it;
     store.delete(key);
     await settle();
     expect(held()).toEqual(['10.0.0.1:80']);
     expect(store.get(key)?.lease).toBe(leaseId);
     expect(it.state).toBe('registered');
+    await clock.advance(watchingMs);
     store.put(key, '10.0.0.1:80');
-    await settle();
+    await clock.advance(20);
     expect(store.get(key)?.lease).toBe(leaseId);
     await stopped(it, clock);
   });
@@ -78,7 +77,7 @@ describe('a publisher', () => {
     const { store, publisher, clock } = world();
     const { publisher: it } = publisher();
     await it.start();
-    await settle();
+    await clock.advance(watchingMs);
     const metaKey = `lbctl/v1/meta/user.rpc/${it.leaseId}`;
     store.delete(metaKey);
     await settle();
@@ -91,7 +90,7 @@ describe('a publisher', () => {
     const { store, publisher, clock } = world();
     const { publisher: it } = publisher();
     await it.start();
-    await settle();
+    await clock.advance(watchingMs);
     store.put(it.key, 'lbctl-paused:10.0.0.1:80', it.leaseId);
     await settle();
     expect(store.get(it.key)?.value.toString()).toBe('lbctl-paused:10.0.0.1:80');
@@ -102,7 +101,7 @@ describe('a publisher', () => {
     const { store, publisher, clock, held } = world();
     const { publisher: it, states } = publisher(id === undefined ? {} : { id });
     await it.start();
-    await settle();
+    await clock.advance(watchingMs);
     const before = it.leaseId;
     store.revoke(before);
     await settle();

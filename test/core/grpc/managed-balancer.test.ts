@@ -155,3 +155,60 @@ describe('lists that come faster than a policy can digest them', () => {
     expect(subject.catchUp()).toBe(false);
   });
 });
+
+describe('calls in flight on instances that have left', () => {
+  const leaving = (subject: ManagedBalancer) => Object.fromEntries(subject.leaving());
+  const b = [{ address: 'b:1' }];
+
+  it('are counted until they have ended, each end is told, and those on the others are not', () => {
+    const { subject } = managed();
+    const [first, second, third] = [subject.reserve(), subject.reserve(), subject.reserve()];
+    for (const one of [first, second, third]) one.started();
+    expect([first, second, third].map(({ address }) => address)).toEqual(['a:1', 'b:1', 'a:1']);
+    let told = 0;
+    subject.onLeaving(() => told++);
+    expect(leaving(subject)).toEqual({});
+    subject.update(b);
+    expect(leaving(subject)).toEqual({ 'a:1': 2 });
+    second.ended({ code: 0 });
+    expect(told).toBe(0);
+    first.ended({ code: 1 });
+    expect([told, leaving(subject)]).toEqual([1, { 'a:1': 1 }]);
+    third.ended({ code: 14 });
+    third.ended({ code: 14 });
+    expect([told, leaving(subject)]).toEqual([2, {}]);
+    subject.update(ab);
+    subject.update([]);
+    expect(leaving(subject)).toEqual({});
+  });
+
+  it('are not shown while it is back, and all of them when it has left again', () => {
+    const { subject } = managed();
+    const before = subject.reserve();
+    before.started();
+    subject.update(b);
+    subject.update(ab);
+    expect(leaving(subject)).toEqual({});
+    const after = [subject.reserve(), subject.reserve()].filter(({ address }) => address === 'a:1');
+    expect(after).toHaveLength(1);
+    subject.update(b);
+    expect(leaving(subject)).toEqual({ 'a:1': 2 });
+    before.ended({ code: 0 });
+    expect(leaving(subject)).toEqual({ 'a:1': 1 });
+  });
+
+  it('include one that was only picked, until that runs out, and again when its stream opens after all', async () => {
+    const { subject, clock } = managed();
+    const slow = subject.reserve();
+    subject.update(b);
+    expect(leaving(subject)).toEqual({ 'a:1': 1 });
+    let told = 0;
+    subject.onLeaving(() => told++);
+    await clock.advance(2 * reservationMs);
+    expect([told, leaving(subject)]).toEqual([1, {}]);
+    slow.started();
+    expect([told, leaving(subject)]).toEqual([2, { 'a:1': 1 }]);
+    slow.ended({ code: 0 });
+    expect([told, leaving(subject)]).toEqual([3, {}]);
+  });
+});

@@ -1,5 +1,6 @@
 import { Client, credentials, experimental } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
+import { type OnApplied, onAppliedOf, type Spread } from '../../../src/core/grpc/applied.js';
 import { withResolverSettings } from '../../../src/core/grpc/channel-options.js';
 import type { InstanceEndpoint } from '../../../src/core/grpc/endpoint.js';
 import { directSource } from '../../../src/core/grpc/resolvers/direct.js';
@@ -48,7 +49,9 @@ describe('a target given to a client', () => {
 
   it.each([
     ['direct:///10.0.0.1:80,10.0.0.2:80', '10.0.0.1:80'],
-    ['etcd:///h:2379?key=/services/greet', '%2Fservices%2Fgreet'],
+    ['etcd:///h:2379?key=/services/greet', '_2Fservices_2Fgreet'],
+    ['etcd:///h:2379?key=greet-1.10.3', 'greet-1.10.3.service'],
+    ['etcd:///h:2379?key=xn--a', 'service'],
     ['etcd://h1:2379,h2:2379/greet.rpc', 'greet.rpc'],
     ['k8s:///greet:80', 'greet.default.svc'],
   ])('%s gives calls the authority %s', (target, authority) => {
@@ -113,10 +116,17 @@ describe('what a source tells', () => {
       }),
       () => '',
     );
-    const pushes: { at: number; endpoints: experimental.StatusOr<experimental.Endpoint[]>; note: string }[] = [];
+    const pushes: {
+      at: number;
+      endpoints: experimental.StatusOr<experimental.Endpoint[]>;
+      note: string;
+      /** What a load balancer does when it goes by this answer. */
+      apply: OnApplied | undefined;
+    }[] = [];
     const resolver = new Resolver(
       { scheme: 'direct', authority: '', path: 'a:1' },
-      (endpoints, _attributes, _config, note) => pushes.push({ at: performance.now(), endpoints, note }) > 0,
+      (endpoints, attributes, _config, note) =>
+        pushes.push({ at: performance.now(), endpoints, note, apply: onAppliedOf(attributes) }) > 0,
       {},
     );
     resolver.updateResolution();
@@ -196,6 +206,40 @@ describe('what a source tells', () => {
       { endpoints: { ok: true, value: [] }, note },
       { endpoints: { ok: false, error: { code: 14, details: note } } },
     ]);
+  });
+
+  it('is applied when the load balancer says so; what changes nothing, as soon as what it went by before is', async () => {
+    const { resolver, pushes, tell, last } = opened();
+    const spread: Spread = { policy: 'random', balancer: { leaving: () => new Map(), onLeaving: () => {} } };
+    const applied: string[] = [];
+    const find = (name: string, address: string) =>
+      tell().found([instance({ address })], '', (by, isNews) => {
+        expect(by).toBe(spread);
+        applied.push(`${name} ${isNews}`);
+      });
+    find('1', '10.0.0.1:80');
+    find('1 again', '10.0.0.1:80');
+    await until(() => performance.now() - (pushes[0]?.at ?? 0) > 25, 1000);
+    expect(applied).toEqual([]);
+    last()?.apply?.(spread, true);
+    find('1 once more', '10.0.0.1:80');
+    expect(applied).toEqual(['1 true', '1 once more false']);
+    find('2', '10.0.0.2:80');
+    find('3', '10.0.0.3:80');
+    await until(() => pushes.length === 3, 1000);
+    find('3 again', '10.0.0.3:80');
+    await until(() => performance.now() - (pushes[2]?.at ?? 0) > 25, 1000);
+    expect(applied).toHaveLength(2);
+    last()?.apply?.(spread, true);
+    expect(applied.slice(2)).toEqual(['3 true']);
+
+    // Awake again, the channel goes by what it knew; nothing that is found is applied before that is.
+    resolver.destroy();
+    resolver.updateResolution();
+    find('3 awake', '10.0.0.3:80');
+    expect(applied).toHaveLength(3);
+    last()?.apply?.(spread, true);
+    expect(applied.slice(3)).toEqual(['3 awake true']);
   });
 
   it('outlives the idleness of the channel: what was known serves again while the source is away', () => {

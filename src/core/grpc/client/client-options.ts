@@ -8,6 +8,11 @@ import { type ServiceConfigSettings, serviceConfig } from './service-config.js';
 export interface ClientSettings extends ServiceConfigSettings, ResolverSettings {
   /** To see what the policy knows, and each attempt of each call. Absent: nobody looks. */
   readonly state?: ClientState;
+  /**
+   * A channel to etcd publishes there what it has applied of the changes of its service (see Observer), so that a drain sees when
+   * no call goes to an instance any more. A text names this client in its record; false: it publishes nothing. Default: true.
+   */
+  readonly observe?: boolean | string;
 }
 
 /**
@@ -19,7 +24,7 @@ export interface ClientSettings extends ServiceConfigSettings, ResolverSettings 
  */
 export function clientOptions(settings: ClientSettings): ChannelOptions {
   registerResolvers();
-  const { state = new ClientState(), etcd, overlayPrefix, kubernetes, ...config } = settings;
+  const { state = new ClientState(), observe = true, etcd, overlayPrefix, kubernetes, ...config } = settings;
   return {
     'grpc.service_config': serviceConfig(config),
     // A TXT record of a `dns:` target would replace the service config.
@@ -30,6 +35,7 @@ export function clientOptions(settings: ClientSettings): ChannelOptions {
       ...(etcd !== undefined && { etcd }),
       ...(overlayPrefix !== undefined && { overlayPrefix }),
       ...(kubernetes !== undefined && { kubernetes }),
+      ...(observe !== false && { observe: typeof observe === 'string' ? { client: observe } : {} }),
     }),
     ...withClientState(state),
   };

@@ -1,6 +1,7 @@
 import { type ChannelOptions, connectivityState, experimental } from '@grpc/grpc-js';
 import type { Candidate } from '../../balancer/balancer.js';
 import { systemClock, type Timer } from '../../model/clock.js';
+import { onAppliedOf } from '../applied.js';
 import type { InstanceEndpoint } from '../endpoint.js';
 import { ClientState, clientStateOf } from './client-state.js';
 import type { ManagedBalancer } from './managed-balancer.js';
@@ -87,6 +88,10 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
       this.#fail(`The list of instances is empty. ${resolutionNote}`.trim());
     } else if (changed) {
       this.#report();
+    }
+    // Also while calls are held or fail: pickers look up connections in this very map of children.
+    if (this.#balancer !== undefined) {
+      onAppliedOf(options)?.({ policy: config.policy, balancer: this.#balancer }, true);
     }
     return true;
   }

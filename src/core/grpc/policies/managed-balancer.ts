@@ -45,6 +45,7 @@ export interface Reservation {
 }
 
 interface Counters {
+  readonly address: string;
   picks: number;
   inFlight: number;
   failures: number;
@@ -66,6 +67,9 @@ export class ManagedBalancer {
   readonly #answers: readonly number[];
   readonly #budget: UpdateBudget;
   #counters = new Map<string, Counters>();
+  /** Of addresses that left while calls were in flight there; until those have ended. */
+  readonly #leaving = new Set<Counters>();
+  #onLeaving = () => {};
   #pending: readonly Candidate[] | undefined;
   // Two generations instead of a time in each: one shared timer, and most are gone within the tick of their pick.
   #young = new Set<Held>();
@@ -85,8 +89,14 @@ export class ManagedBalancer {
   update(candidates: readonly Candidate[]): void {
     const before = this.#counters;
     this.#counters = new Map(
-      candidates.map(({ address }) => [address, before.get(address) ?? { picks: 0, inFlight: 0, failures: 0 }]),
+      candidates.map(({ address }) => [
+        address,
+        before.get(address) ?? { address, picks: 0, inFlight: 0, failures: 0 },
+      ]),
     );
+    for (const counters of before.values()) {
+      if (counters.inFlight > 0 && !this.#counters.has(counters.address)) this.#leaving.add(counters);
+    }
     this.#pending = candidates;
     if (!candidates.some(({ address }) => before.has(address)) || this.#budget.allows()) this.#digest();
   }
@@ -123,11 +133,34 @@ export class ManagedBalancer {
     return held;
   }
 
+  /** Calls in flight on addresses that have left the list, by address; only those above 0. */
+  leaving(): ReadonlyMap<string, number> {
+    const calls = new Map<string, number>();
+    for (const { address, inFlight } of this.#leaving) {
+      if (!this.#counters.has(address)) calls.set(address, (calls.get(address) ?? 0) + inFlight);
+    }
+    return calls;
+  }
+
+  /** `listener` is called when that changed without an update, in the place of the one before it. */
+  onLeaving(listener: () => void): void {
+    this.#onLeaving = listener;
+  }
+
+  count(counters: Counters, by: 1 | -1): void {
+    counters.inFlight += by;
+    if (this.#counters.get(counters.address) === counters) return;
+    if (counters.inFlight > 0) this.#leaving.add(counters);
+    else this.#leaving.delete(counters);
+    this.#onLeaving();
+  }
+
   inspect(): readonly InstanceStatistics[] {
     const views = new Map(this.#balancer.inspect?.().map((view) => [view.address, view]));
-    return [...this.#counters].map(([address, counters]) => {
+    return [...this.#counters.values()].map((counters) => {
+      const { address } = counters;
       const { latencyMs = null, success = null, load = null, circuit = null } = views.get(address) ?? {};
-      return { address, ...counters, latencyMs, success, load, circuit };
+      return { ...counters, latencyMs, success, load, circuit };
     });
   }
 
@@ -203,7 +236,7 @@ class Held implements Reservation {
     this.address = picked.instance.address;
     if (counters !== undefined) {
       counters.picks++;
-      counters.inFlight++;
+      owner.count(counters, 1);
     }
   }
 
@@ -215,7 +248,7 @@ class Held implements Reservation {
     }
     this.#counted = true;
     this.#picked = this.#owner.reserveAgain(this.address, this.#key);
-    if (this.#counters !== undefined) this.#counters.inFlight++;
+    if (this.#counters !== undefined) this.#owner.count(this.#counters, 1);
   }
 
   ended(outcome: CallOutcome): void {
@@ -235,7 +268,7 @@ class Held implements Reservation {
   #leave(): boolean {
     if (!this.#counted) return false;
     this.#counted = false;
-    if (this.#counters !== undefined) this.#counters.inFlight--;
+    if (this.#counters !== undefined) this.#owner.count(this.#counters, -1);
     return true;
   }
 

@@ -45,6 +45,10 @@ export class PolicyConfig implements experimental.TypedLoadBalancingConfig {
     this.createBalancer();
   }
 
+  get policy(): string {
+    return this.#forBalancer.policy;
+  }
+
   createBalancer(): Balancer {
     return createConfigured(this.#forBalancer);
   }

@@ -18,12 +18,21 @@ export function registerResolvers(): void {
     'direct',
     resolverOf<DirectTarget>(directSource, ({ addresses }) => addresses[0] ?? ''),
   );
-  // A key may hold bytes that no authority may.
-  const etcd = resolverOf<EtcdTarget>(etcdSource, ({ key }) => escapeKey(key));
+  const etcd = resolverOf<EtcdTarget>(etcdSource, ({ key }) => hostNameOf(key));
   experimental.registerResolver('etcd', etcd);
   experimental.registerResolver('discov', etcd);
   experimental.registerResolver(
     'k8s',
     resolverOf<KubernetesTarget>(kubernetesSource, ({ service, namespace }) => `${service}.${namespace}.svc`),
   );
+}
+
+/**
+ * The key as a host name. A key may hold bytes that no authority may, and Node's HTTP/2 connects only to what is the host
+ * of a URL: neither a `%2F` (of `/services/user`) nor a last label that is a number (`greet.2`: a broken IPv4 address) is.
+ */
+function hostNameOf(key: string): string {
+  const escaped = escapeKey(key).replaceAll('%', '_');
+  const names = [escaped, `${escaped}.service`, 'service'];
+  return names.find((name) => URL.canParse(`http://${name}`)) ?? '';
 }

@@ -1,7 +1,8 @@
 import { type ChannelOptions, experimental, Metadata, type StatusObject, status } from '@grpc/grpc-js';
 import type { Candidate } from '../../balancer/balancer.js';
 import { systemClock } from '../../model/clock.js';
-import { type ResolverSettings, resolverSettingsOf } from '../channel-options.js';
+import { type OnApplied, type Spread, withOnApplied } from '../applied.js';
+import { type ChannelSettings, resolverSettingsOf } from '../channel-options.js';
 import { endpointOf } from '../endpoint.js';
 import { parseTarget, type Target } from '../target.js';
 import { Pusher } from './pusher.js';
@@ -9,7 +10,7 @@ import { sameInstances } from './rotation.js';
 import type { Source } from './source.js';
 
 type Resolution =
-  | { readonly instances: readonly Candidate[]; readonly note: string }
+  | { readonly instances: readonly Candidate[]; readonly note: string; readonly onApplied?: OnApplied | undefined }
   | { readonly instances: null; readonly note: string };
 
 /**
@@ -18,7 +19,7 @@ type Resolution =
  * changed, never because it was asked: grpc-js asks again at every answer, which would keep the process busy for ever.
  */
 export function resolverOf<T extends Target>(
-  sourceOf: (target: T, settings: ResolverSettings) => Source,
+  sourceOf: (target: T, settings: ChannelSettings) => Source,
   authorityOf: (target: T) => string,
 ): Parameters<typeof experimental.registerResolver>[1] {
   // grpc-js chooses the resolver by the target's scheme.
@@ -43,10 +44,26 @@ export function resolverOf<T extends Target>(
 
     updateResolution(): void {
       if (this.#close !== null) return;
-      const pusher = new Pusher<Resolution>((resolution) => this.#push(resolution), sameResolution, systemClock);
+      /** What goes by the last list that was pushed. */
+      let spread: Spread | null = null;
+      const pusher = new Pusher<Resolution>(
+        (resolution) => {
+          spread = null;
+          this.#push(resolution, (by, isNews) => {
+            spread = by;
+            if (resolution.instances !== null) resolution.onApplied?.(by, isNews);
+          });
+        },
+        sameResolution,
+        systemClock,
+        (resolution) => {
+          // What calls go by already is applied as it comes.
+          if (spread !== null && resolution.instances !== null) resolution.onApplied?.(spread, false);
+        },
+      );
       const close = this.#source.open({
-        found: (instances, ifEmpty) => {
-          this.#known = { instances, note: instances.length === 0 ? ifEmpty : '' };
+        found: (instances, ifEmpty, onApplied) => {
+          this.#known = { instances, note: instances.length === 0 ? ifEmpty : '', onApplied };
           pusher.offer(this.#known);
         },
         failed: (error) => {
@@ -65,9 +82,10 @@ export function resolverOf<T extends Target>(
       this.#close = null;
     }
 
-    #push({ instances, note }: Resolution): void {
+    #push({ instances, note }: Resolution, onApplied: OnApplied): void {
       if (instances !== null) {
-        this.#listener(experimental.statusOrFromValue(instances.map(endpointOf)), {}, null, note);
+        const endpoints = experimental.statusOrFromValue(instances.map(endpointOf));
+        this.#listener(endpoints, withOnApplied(onApplied), null, note);
         if (instances.length > 0) return;
       }
       // With an empty list alone grpc-js's own round_robin (1.14) lets calls wait to their deadline; an error fails them now.

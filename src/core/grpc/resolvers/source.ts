@@ -1,10 +1,14 @@
 import type { Candidate } from '../../balancer/balancer.js';
 import type { LbctlError } from '../../model/errors.js';
+import type { OnApplied } from '../applied.js';
 
 /** What a source of instances tells. */
 export interface Sink {
-  /** The whole set, every time. `ifEmpty` says where nothing was found, for the calls that fail because of it. */
-  found(instances: readonly Candidate[], ifEmpty: string): void;
+  /**
+   * The whole set, every time. `ifEmpty` says where nothing was found, for the calls that fail because of it. `onApplied` is
+   * called when calls go by this set, unless another one was found before; only lbctl's policies tell.
+   */
+  found(instances: readonly Candidate[], ifEmpty: string, onApplied?: OnApplied): void;
   /** It could not be read, and will be tried again. What was found before stays true. */
   failed(error: LbctlError): void;
 }

@@ -1,4 +1,4 @@
-import type { WrappedCommand } from '../wrapped-command/wrapped-command.js';
+import type { WrappedCommand } from './wrapped-command.js';
 
 /** What means nothing to us and may mean something to the command. */
 const passedOn: readonly NodeJS.Signals[] = ['SIGUSR1', 'SIGUSR2', 'SIGQUIT', 'SIGWINCH', 'SIGCONT'];
