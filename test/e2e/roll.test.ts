@@ -144,7 +144,7 @@ test('Ctrl-C says what is done and what is left, and the same command line goes 
   rolling.child.kill('SIGINT');
   const { code, stderr } = await rolling.ended;
   expect(code).toBe(130);
-  expect(stderr).toContain(`${addresses[1]}: interrupted; it stays out of rotation.`);
+  expect(stderr).toContain(`${addresses[1]}: interrupted; it is out of rotation, until its server registers anew`);
   expect(stderr).toContain(`${addresses[2]}: not begun.`);
   expect(stderr).toContain('The same command line goes on.');
   expect(await run([...roll(), ...command], options())).toMatchObject({ code: 0 });
