@@ -1,9 +1,10 @@
-import { BaseCommand, type Outcome } from '../cli/base-command.js';
+import type { Outcome } from '../cli/base-command.js';
+import { DrainCommand } from '../cli/drain/command.js';
 import { drainFlags, drainRequest, splitCommand } from '../cli/drain/flags.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
 import { serviceArg } from '../cli/steering/steering.js';
 
-export default class Drain extends BaseCommand {
+export default class Drain extends DrainCommand {
   static override summary = 'Take instances out, wait until nobody uses them, restart them, put them back.';
   static override description =
     `SERVICE is followed by INSTANCE…: an address, an id, a key, zone=a or host=10.0.0.7. Without CMD they stay out.
@@ -38,13 +39,6 @@ waits for each to be back and healthy, and resumes it. Run again, even after kil
     } as const;
     const etcd = await this.connect(flags);
     const { drainInstances } = await import('../core/operations/drain/drain.js');
-    const { drainSession } = await import('../cli/drain/session.js');
-    const session = {
-      lifetime: this.lifetime,
-      killAfter: flags['kill-after'],
-      isStructured: this.format !== 'table',
-      tell: (line: string, fields?: object) => this.tell(line, fields),
-    };
-    return drainSession(session, (ports) => drainInstances(etcd, request, ports));
+    return this.session(flags, (ports) => drainInstances(etcd, request, ports));
   }
 }

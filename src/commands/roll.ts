@@ -1,11 +1,12 @@
 import * as Flags from '@oclif/core/flags';
-import { BaseCommand, type Outcome } from '../cli/base-command.js';
+import type { Outcome } from '../cli/base-command.js';
+import { DrainCommand } from '../cli/drain/command.js';
 import { drainFlags, drainRequest, splitCommand } from '../cli/drain/flags.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
 import { serviceArg } from '../cli/steering/steering.js';
 import { LbctlError } from '../core/model/errors.js';
 
-export default class Roll extends BaseCommand {
+export default class Roll extends DrainCommand {
   static override summary = 'Restart all instances of a service, each out of rotation while it is down.';
   static override description =
     `For each instance: lbctl drain SERVICE INSTANCE -- CMD, where {host} {port} {address} {id} in the arguments of CMD
@@ -46,13 +47,6 @@ on with what is left. One operator at a time rolls a service; what somebody has 
     };
     const etcd = await this.connect(flags);
     const { rollService } = await import('../core/operations/drain/roll.js');
-    const { drainSession } = await import('../cli/drain/session.js');
-    const session = {
-      lifetime: this.lifetime,
-      killAfter: flags['kill-after'],
-      isStructured: this.format !== 'table',
-      tell: (line: string, fields?: object) => this.tell(line, fields),
-    };
-    return drainSession(session, (ports) => rollService(etcd, request, ports));
+    return this.session(flags, (ports) => rollService(etcd, request, ports));
   }
 }

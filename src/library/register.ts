@@ -1,9 +1,9 @@
 import { createRequire } from 'node:module';
-import { hostname } from 'node:os';
 import { Publisher } from '../core/discovery/publisher.js';
 import type { PublisherOptions } from '../core/discovery/publisher-options.js';
 import { connect } from '../core/etcd/connection.js';
 import type { EtcdSettings } from '../core/etcd/port.js';
+import { thisProcess } from '../core/host/this-process.js';
 
 /** What `register` registers: a publisher's options, in which the owner is this process unless told. */
 export type RegisterOptions = Omit<PublisherOptions, 'owner'> & Partial<Pick<PublisherOptions, 'owner'>>;
@@ -27,7 +27,7 @@ export interface Registration {
 export async function register(etcd: EtcdSettings, options: RegisterOptions): Promise<Registration> {
   const connection = await connect(etcd);
   try {
-    const publisher = new Publisher(connection, { owner: thisProcess(), ...options });
+    const publisher = new Publisher(connection, { owner: owner(), ...options });
     await publisher.start();
     return {
       publisher,
@@ -42,8 +42,8 @@ export async function register(etcd: EtcdSettings, options: RegisterOptions): Pr
   }
 }
 
-function thisProcess(): PublisherOptions['owner'] {
+function owner(): PublisherOptions['owner'] {
   // By the package's own name: the path to package.json differs between sources and build.
   const { version } = createRequire(import.meta.url)('lbctl/package.json') as { version: string };
-  return { host: hostname(), pid: process.pid, version };
+  return { ...thisProcess(), version };
 }

@@ -1,9 +1,9 @@
-import { hostname } from 'node:os';
 import { createBalancer } from '../../core/balancer/policies.js';
 import { Publisher } from '../../core/discovery/publisher.js';
 import { readService } from '../../core/discovery/read.js';
 import { Subscriber } from '../../core/discovery/subscriber.js';
 import { connect } from '../../core/etcd/connection.js';
+import { thisProcess } from '../../core/host/this-process.js';
 import { systemClock } from '../../core/model/clock.js';
 import { LbctlError } from '../../core/model/errors.js';
 import type { Instance } from '../../core/model/instance.js';
@@ -42,7 +42,7 @@ export async function startDemo(listen: string | undefined, version: string): Pr
     cleanups.push(() => fleet.close());
     const etcd = await connect({ endpoints: [registry.endpoint] });
     cleanups.push(() => etcd.close());
-    const owner = { host: hostname(), pid: process.pid, version };
+    const owner = { ...thisProcess(), version };
     const publishers = fleet.instances.map(
       ({ address, weight, zone, name }) =>
         new Publisher(etcd, { service: demoService, address, owner, weight, zone, metadata: { name } }),

@@ -1,7 +1,7 @@
-import { hostname } from 'node:os';
 import { systemPorts } from '../../core/discovery/ports.js';
 import { probeFor } from '../../core/health/probe.js';
 import { thisHost } from '../../core/host/this-host.js';
+import { thisProcess } from '../../core/host/this-process.js';
 import type { DrainPorts } from '../../core/operations/drain/request.js';
 import { remarks } from '../steering/steering.js';
 import { DrainProgressLines } from './progress.js';
@@ -19,7 +19,7 @@ export function drainPorts(
   };
   const ports: DrainPorts = {
     ...systemPorts,
-    process: { host: hostname(), pid: process.pid },
+    process: thisProcess(),
     host: thisHost,
     probeFor,
     run: commandRunner({ ...context, tell: say }),

@@ -1,8 +1,8 @@
-import { hostname } from 'node:os';
 import type { PublisherOptions } from '../../core/discovery/publisher-options.js';
 import type { Etcd } from '../../core/etcd/port.js';
 import { probeFor } from '../../core/health/probe.js';
 import { describeTarget } from '../../core/health/target.js';
+import { thisProcess } from '../../core/host/this-process.js';
 import { systemClock } from '../../core/model/clock.js';
 import type { Lifetime } from '../lifetime.js';
 import { EtcdRegistration, type RegistrationChange } from './etcd-registration.js';
@@ -34,7 +34,7 @@ export async function registerAndHold(
   };
   const options: PublisherOptions = {
     ...request,
-    owner: { host: hostname(), pid: process.pid, version: context.version },
+    owner: { ...thisProcess(), version: context.version },
   };
   return new Hold(
     {

@@ -1,6 +1,7 @@
 import { readService } from '../../core/discovery/read.js';
 import type { Etcd } from '../../core/etcd/port.js';
 import { sleep, systemClock } from '../../core/model/clock.js';
+import { longestTimerMs } from '../../core/model/duration.js';
 import { isLbctlError, LbctlError } from '../../core/model/errors.js';
 import { type HoldRequest, holdOut } from '../../core/operations/hold.js';
 import type { OperationResult } from '../../core/operations/result.js';
@@ -48,7 +49,7 @@ export async function holdAndResume(
     },
     trouble: (address, reason) => tell(`${address} came back; taking it out again failed: ${reason}`),
   });
-  await sleep(systemClock, forMs ?? 2 ** 31 - 1, ending.signal);
+  await sleep(systemClock, forMs ?? longestTimerMs, ending.signal);
   await held.close();
   if (holding.size === 0) return lost;
   const [mine, others] = [true, false].map((is) => [...holding].filter((one) => resumable.includes(one) === is));

@@ -27,7 +27,7 @@ export function parseDuration(text: string): number {
 }
 
 /** Node's timers count milliseconds in 31 bits; a longer one would fire at once. */
-const longestTimerMs = 2 ** 31 - 1;
+export const longestTimerMs = 2 ** 31 - 1;
 
 /**
  * Milliseconds that a timer can run, as `parseDuration` reads them.

@@ -1,4 +1,4 @@
-import { OverlayKeys } from '../discovery/overlay.js';
+import { OverlayKeys, type PauseRecord } from '../discovery/overlay.js';
 import type { DiscoveryPorts } from '../discovery/ports.js';
 import { readState } from '../discovery/read.js';
 import type { DiscoveryOptions } from '../discovery/service-ranges.js';
@@ -62,11 +62,20 @@ export async function cleanUp(etcd: Etcd, request: CleanUpRequest, ports: Discov
   }
 }
 
+/** Whether a look is worth it: what a plain pause has masked or deleted stays on record when its instance goes. */
+export function mayHaveLeftovers(state: ServiceState): boolean {
+  return state.pausedAddresses().some((address) => isLeftoverOf(state.pauseRecord(address)));
+}
+
+function isLeftoverOf(record: PauseRecord | null): record is PauseRecord {
+  return record !== null && record.strategy !== 'managed' && record.verb === 'pause';
+}
+
 async function goneForGood(etcd: Etcd, state: ServiceState, addresses: readonly string[]): Promise<readonly string[]> {
   const gone: string[] = [];
   for (const address of addresses) {
     const record = state.pauseRecord(address);
-    if (!record || record.strategy === 'managed' || record.verb !== 'pause') continue;
+    if (!isLeftoverOf(record)) continue;
     if (state.instances().some((one) => one.address === address && state.keyValue(one.key) !== null)) continue;
     if ((await livesOn(etcd, record.restore, { timeoutMs: withinMs })).length === 0) gone.push(address);
   }

@@ -14,7 +14,7 @@ export interface Written {
 
 export type Seen = Pick<OperationInstance, 'state' | 'condition'> & { readonly error?: LbctlError };
 
-export interface Awaited {
+export interface AwaitedEffect {
   readonly service: string;
   readonly verb: 'pause' | 'resume';
   /** The revision of the write. */
@@ -28,7 +28,7 @@ export async function confirm(
   looking: Looking,
   written: readonly Written[],
   seen: (one: Written, instances: readonly Instance[], look: Look) => Seen | null,
-  awaited: Awaited,
+  awaited: AwaitedEffect,
   clock: Clock,
 ): Promise<{ instances: readonly OperationInstance[]; error: LbctlError | null }> {
   const startedAt = clock.monotonic();
@@ -67,7 +67,7 @@ export async function confirm(
 export async function verifyOut(
   looking: Looking,
   written: readonly Written[],
-  awaited: Awaited,
+  awaited: AwaitedEffect,
 ): Promise<{ address: string; error: LbctlError } | null> {
   const { service, revision } = awaited;
   const outcome = await looking.until((look) => {
@@ -121,7 +121,11 @@ export function wiped(service: string, verb: string): LbctlError {
   );
 }
 
-function unconfirmed(waiting: readonly string[], outcome: NotFound, { service, verb, withinMs }: Awaited): LbctlError {
+function unconfirmed(
+  waiting: readonly string[],
+  outcome: NotFound,
+  { service, verb, withinMs }: AwaitedEffect,
+): LbctlError {
   const names = waiting.join(', ');
   if (outcome.why === 'etcd') {
     return unknown(`The ${verb} of ${names} was written, but whether it holds is unknown: ${outcome.detail}`, service);

@@ -3,6 +3,7 @@ import { backOffMs, type DiscoveryPorts, systemPorts } from '../discovery/ports.
 import type { DiscoveryOptions } from '../discovery/service-ranges.js';
 import type { Etcd } from '../etcd/port.js';
 import { sleep } from '../model/clock.js';
+import { longestTimerMs } from '../model/duration.js';
 import { isLbctlError, type LbctlError, messageOf } from '../model/errors.js';
 import type { PauseVerb, Strategy } from '../model/instance.js';
 import { putBack, resumedMeanwhile } from './confirm.js';
@@ -37,8 +38,6 @@ export interface Held {
 /** Two programs that undo each other's work for ever help nobody. */
 const mostAgain = 5;
 const againWithinMs = 10_000;
-/** As long as a timer can run. */
-const forEverMs = 2 ** 31 - 1;
 
 /**
  * Keeps paused addresses out for as long as it is open: an owner that registers again (its lease was lost, its process was
@@ -105,7 +104,7 @@ class Holder implements Held {
   async #run(): Promise<void> {
     const { signal } = this.#closing;
     for (let failures = 0; !signal.aborted && this.#held.size > 0; ) {
-      const back = await this.#looking.until((look) => this.#back(look), { withinMs: forEverMs, signal });
+      const back = await this.#looking.until((look) => this.#back(look), { withinMs: longestTimerMs, signal });
       if (!back.found) continue;
       try {
         await this.#takeOutAgain(back.found.address, back.found.strategy);

@@ -1,6 +1,6 @@
-import { isObject, textField } from '../dialects/codec.js';
+import { textField } from '../dialects/codec.js';
 import { checkServiceName } from '../dialects/layout.js';
-import { OverlayKeys } from '../discovery/overlay.js';
+import { OverlayKeys, parseRecord } from '../discovery/overlay.js';
 import type { DiscoveryOptions } from '../discovery/service-ranges.js';
 import { prefixRange } from '../etcd/key-text.js';
 import type { CallOptions, Etcd, Operation } from '../etcd/port.js';
@@ -99,13 +99,8 @@ export async function readLog(
 }
 
 function decodeEntry(value: Uint8Array): LogEntry | null {
-  let object: unknown;
-  try {
-    object = JSON.parse(Buffer.from(value).toString('utf8'));
-  } catch {
-    return null;
-  }
-  if (!isObject(object)) return null;
+  const object = parseRecord(value);
+  if (!object) return null;
   const text = (name: string) => textField(object, name) ?? '';
   return {
     at: text('at'),

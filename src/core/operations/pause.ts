@@ -5,7 +5,6 @@ import type { ServiceState } from '../discovery/service-state.js';
 import type { Etcd, Operation } from '../etcd/port.js';
 import { isLbctlError, LbctlError } from '../model/errors.js';
 import type { Instance, PauseVerb } from '../model/instance.js';
-import { cleanUp } from './clean-up.js';
 import { putBack, resumedMeanwhile, type Seen, type Written } from './confirm.js';
 import type { Look } from './looking.js';
 import type { Minimum } from './minimum.js';
@@ -57,8 +56,7 @@ export async function pauseInstances(
   try {
     const result = await steer(etcd, request, pauseDirection(request, lease, ports), ports);
     used = result.instances.some((one) => one.changed && one.strategy === 'managed');
-    if (dryRun || result.error) return result;
-    return { ...result, cleaned: await cleanUp(etcd, request, ports) };
+    return result;
   } catch (error) {
     // A record of an unknown outcome may hang on this lease; it ends with it.
     used = isLbctlError(error, 'ETCD_OUTCOME_UNKNOWN');

@@ -1,6 +1,7 @@
 import { LbctlError } from '../model/errors.js';
 import type { Instance, Strategy } from '../model/instance.js';
 import { type Minimum, minimumText, neededOf } from './minimum.js';
+import { recordedPause } from './recorded-pause.js';
 import type { Target } from './select.js';
 import { type Chosen, chooseStrategy, type StrategyChoice } from './strategy.js';
 
@@ -42,9 +43,7 @@ export function planPause(
 ): Plan {
   const steps = targets.map((target) => pauseStep(service, target, policy.strategy));
   const leaving = new Set(steps.filter((step) => step.action !== 'none').map((step) => step.address));
-  const known = instances.filter(({ address, notes }) => address !== '' && !notes.includes('OWNER-GONE'));
-  const all = distinct(known);
-  const up = distinct(known.filter(isUp));
+  const { all, up } = fleetOf(instances);
   const staying = up.filter(({ address, pause }) => !leaving.has(address) && (pause === null || pause.cameBack));
   const counted = staying.filter(({ address }) => policy.answering?.has(address) ?? true);
   const needed = neededOf(policy.minAvailable, all.length);
@@ -70,7 +69,7 @@ export function planPause(
 
 function pauseStep(service: string, { address, instances }: Target, asked: StrategyChoice): Step {
   const up = instances.filter(isUp);
-  const pause = recordOf(instances);
+  const pause = recordedPause(instances);
   if (pause && up.length > 0 && !up.some((instance) => instance.pause?.cameBack)) {
     const { strategy } = pause;
     return { address, action: 'wait', strategy, why: '', instances, condition: 'asked before, not followed yet' };
@@ -103,7 +102,7 @@ function oneStrategy(service: string, address: string, up: readonly Instance[], 
 /** @throws CHECK_FAILED when an instance was taken out by its own process, which no record can bring back. */
 export function planResume(service: string, targets: readonly Target[]): Plan {
   const steps = targets.map(({ address, instances }): Step => {
-    const pause = recordOf(instances);
+    const pause = recordedPause(instances);
     if (pause) {
       const gone = instances.every((instance) => instance.notes.includes('OWNER-GONE'));
       const condition = gone ? 'paused, its owner is gone' : instances.some(isUp) ? 'came back before' : 'paused';
@@ -128,12 +127,13 @@ export function isUp(instance: Instance): boolean {
   return instance.admin === 'up';
 }
 
-/** What an operator did to the address; what its own process did is no record of ours. */
-function recordOf(instances: readonly Instance[]) {
-  for (const { pause } of instances) {
-    if (pause && pause.strategy !== 'withdrawn') return { ...pause, strategy: pause.strategy };
-  }
-  return null;
+/** As the guard counts: addresses, of owners that live. */
+export function fleetOf(instances: readonly Instance[]): {
+  readonly all: readonly Instance[];
+  readonly up: readonly Instance[];
+} {
+  const known = instances.filter(({ address, notes }) => address !== '' && !notes.includes('OWNER-GONE'));
+  return { all: distinct(known), up: distinct(known.filter(isUp)) };
 }
 
 function distinct(instances: readonly Instance[]): readonly Instance[] {

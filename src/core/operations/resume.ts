@@ -4,7 +4,6 @@ import { type DiscoveryPorts, systemPorts } from '../discovery/ports.js';
 import type { ServiceState } from '../discovery/service-state.js';
 import type { Etcd, Operation } from '../etcd/port.js';
 import type { Instance } from '../model/instance.js';
-import { cleanUp } from './clean-up.js';
 import type { Seen, Written } from './confirm.js';
 import { livesOn } from './kept-leases.js';
 import { isUp, planResume, type Step } from './plan.js';
@@ -24,8 +23,7 @@ export async function resumeInstances(
   request: ResumeRequest,
   ports: DiscoveryPorts = systemPorts,
 ): Promise<OperationResult> {
-  const result = await steer(etcd, request, resumeDirection(etcd, request, ports), ports);
-  return request.dryRun || result.error ? result : { ...result, cleaned: await cleanUp(etcd, request, ports) };
+  return steer(etcd, request, resumeDirection(etcd, request, ports), ports);
 }
 
 function resumeDirection(etcd: Etcd, request: ResumeRequest, ports: DiscoveryPorts): Direction {

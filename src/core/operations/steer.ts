@@ -5,7 +5,8 @@ import type { DiscoveryOptions, ServiceRange } from '../discovery/service-ranges
 import type { Etcd } from '../etcd/port.js';
 import { isLbctlError, LbctlError } from '../model/errors.js';
 import type { Instance } from '../model/instance.js';
-import { type Awaited, confirm, type Seen, verifyOut, type Written } from './confirm.js';
+import { cleanUp, mayHaveLeftovers } from './clean-up.js';
+import { type AwaitedEffect, confirm, type Seen, verifyOut, type Written } from './confirm.js';
 import { type Look, Looking } from './looking.js';
 import { isUp, type Plan, type Step } from './plan.js';
 import type { OperationInstance, OperationResult } from './result.js';
@@ -44,9 +45,22 @@ export async function steer(
   direction: Direction,
   ports: DiscoveryPorts,
 ): Promise<OperationResult> {
+  const read = await readState(etcd, request.service, request);
+  const result = await carryOut(etcd, request, direction, ports, read);
+  // Most services have nothing of the kind, and no second look is taken at them.
+  if (request.dryRun || result.error || !mayHaveLeftovers(read.state)) return result;
+  return { ...result, cleaned: await cleanUp(etcd, request, ports) };
+}
+
+async function carryOut(
+  etcd: Etcd,
+  request: SteerRequest,
+  direction: Direction,
+  ports: DiscoveryPorts,
+  { state, denied, revision }: Awaited<ReturnType<typeof readState>>,
+): Promise<OperationResult> {
   const { service, signal, dryRun, confirmWithinMs } = request;
   const { verb } = direction;
-  const { state, denied, revision } = await readState(etcd, service, request);
   checkRecordsReadable(request, verb, denied);
   const plan = await direction.plan(state.instances(), selectTargets(service, state.instances(), request));
   const result = { service, revision, cleaned: [], error: null };
@@ -71,7 +85,7 @@ export async function steer(
         break;
       }
     }
-    const awaited: Awaited = { service, verb, revision: last, withinMs: confirmWithinMs ?? confirmMs, signal };
+    const awaited: AwaitedEffect = { service, verb, revision: last, withinMs: confirmWithinMs ?? confirmMs, signal };
     const mine = open.slice(0, written).map(({ address, strategy, why }) => ({ address, strategy, why }));
     const confirmed = await confirm(looking, mine, direction.seen, awaited, ports.clock);
     const instances = [...already, ...confirmed.instances].sort((a, b) => (a.address < b.address ? -1 : 1));

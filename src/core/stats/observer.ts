@@ -2,10 +2,10 @@ import { checkServiceName } from '../dialects/layout.js';
 import { OverlayKeys } from '../discovery/overlay.js';
 import { type DiscoveryPorts, systemPorts, unstableMs } from '../discovery/ports.js';
 import type { Etcd, HeldLease } from '../etcd/port.js';
+import { thisProcess } from '../host/this-process.js';
 import { sleep } from '../model/clock.js';
 import { isLbctlError, LbctlError } from '../model/errors.js';
 import { encodeObserver } from './observer-record.js';
-import { thisProcess } from './this-process.js';
 
 /** What an observer tells of its program. */
 export interface ObserverOptions {

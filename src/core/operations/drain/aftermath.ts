@@ -4,6 +4,7 @@ import type { Etcd } from '../../etcd/port.js';
 import { formatDuration } from '../../model/duration.js';
 import { isLbctlError, LbctlError, messageOf } from '../../model/errors.js';
 import { appendLog } from '../log.js';
+import { operatorsPause } from '../recorded-pause.js';
 import { resumeInstances } from '../resume.js';
 import { describeHolder, readClaim } from './claim.js';
 import { isOut, isPaused } from './conditions.js';
@@ -61,10 +62,8 @@ async function putBack(
       signal,
     });
     if (other?.holder.state === 'running') return `${describeHolder(other.holder)} drains it`;
-    const pause = instances.map((one) => one.pause).find((found) => found !== null);
-    if (!changed && pause && (pause.verb === 'pause' || pause.verb === 'hold')) {
-      return `it was paused before, by ${pause.by}`;
-    }
+    const pause = changed ? null : operatorsPause(instances);
+    if (pause) return `it was paused before, by ${pause.by}`;
     const asked = { ...rest, selectors: [address], confirmWithinMs: afterwardsMs, signal };
     const { error } = await resumeInstances(etcd, asked, ports);
     return error?.message ?? null;

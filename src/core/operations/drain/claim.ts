@@ -1,3 +1,4 @@
+import { parseRecord } from '../../discovery/overlay.js';
 import { backOffMs, type DiscoveryPorts } from '../../discovery/ports.js';
 import { repeatableTxn } from '../../discovery/txn.js';
 import type { CallOptions, Compare, Etcd, HeldLease, KeyValue } from '../../etcd/port.js';
@@ -174,11 +175,7 @@ function heldBy(kv: KeyValue | undefined): HeldBy | null {
 /** What is no holder of ours holds the key all the same: nobody knows what for. */
 function decodeHolder(value: Buffer): Holder {
   const text = (field: unknown) => (typeof field === 'string' ? field : '?');
-  let fields: Record<string, unknown> = {};
-  try {
-    const parsed: unknown = JSON.parse(value.toString('utf8'));
-    if (typeof parsed === 'object' && parsed !== null) fields = parsed as Record<string, unknown>;
-  } catch {}
+  const fields = parseRecord(value) ?? {};
   return {
     by: text(fields.by),
     host: text(fields.host),

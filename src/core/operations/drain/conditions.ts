@@ -1,5 +1,6 @@
 import type { Instance } from '../../model/instance.js';
 import { type ObserverView, type WaitingObserver, waitingFor } from '../../stats/observers.js';
+import { recordedPause } from '../recorded-pause.js';
 
 /** What a drain waits for, in this order. */
 export type ConditionName =
@@ -46,7 +47,7 @@ export function isOut(instances: readonly Instance[]): boolean {
 
 /** A pause record stands, whatever its owner does. */
 export function isPaused(instances: readonly Instance[]): boolean {
-  return instances.some(({ pause }) => pause !== null && pause.strategy !== 'withdrawn');
+  return recordedPause(instances) !== null;
 }
 
 /** All conditions between the pause and the command. Pure. */

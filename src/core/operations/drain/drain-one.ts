@@ -7,6 +7,7 @@ import { LbctlError } from '../../model/errors.js';
 import type { Instance } from '../../model/instance.js';
 import { type Held, type HoldListener, holdOut } from '../hold.js';
 import { livesOn } from '../kept-leases.js';
+import { operatorsPause } from '../recorded-pause.js';
 import { resumeInstances } from '../resume.js';
 import { type Claim, describeHolder, type Holder, isClaim, readClaim, takeClaim } from './claim.js';
 import { type Condition, type ConditionName, drainConditions, isPaused, returnConditions } from './conditions.js';
@@ -70,7 +71,12 @@ export class OneDrain {
       return this.#ended('paused', 'drained');
     }
     const claim = await this.#claim(command);
-    if (!isClaim(claim)) return this.#ended('up', `drained and resumed by ${claim.by}`, true);
+    if (!isClaim(claim)) {
+      const isOut = isPaused(await this.#instances());
+      return isOut
+        ? this.#ended('paused', `restarted by ${claim.by}; it stays out, as it was paused before`, true)
+        : this.#ended('up', `drained and resumed by ${claim.by}`, true);
+    }
     try {
       this.#signal = AbortSignal.any([this.#request.signal, claim.lost]);
       // Every call that is under way listens: no leak, and no reason for Node to warn on stderr.
@@ -135,8 +141,7 @@ export class OneDrain {
 
   /** Somebody's own pause, which was there before: not this drain's to lift. */
   async #isPausedByOthers(): Promise<boolean> {
-    if (this.#standing.changed) return false;
-    return (await this.#instances()).some(({ pause }) => pause?.verb === 'pause' || pause?.verb === 'hold');
+    return !this.#standing.changed && operatorsPause(await this.#instances()) !== null;
   }
 
   /** An owner that registers again while `work` goes on, as a restarted server does, is taken out again. */

@@ -2,7 +2,7 @@ import { splitHostPort } from '../../dialects/address.js';
 import { formatDuration } from '../../model/duration.js';
 import type { Instance } from '../../model/instance.js';
 import { neededOf } from '../minimum.js';
-import { isUp } from '../plan.js';
+import { fleetOf } from '../plan.js';
 import type { OperationResult } from '../result.js';
 import type { CommandTarget, DrainRequest, DrainResult } from './request.js';
 
@@ -20,18 +20,14 @@ export function plannedDrain(paused: OperationResult, request: DrainRequest, all
   return { service, instances, guard: guardFigures(all, request, instances), outcome: 'planned', error: null };
 }
 
-/** As the guard counts them: addresses, of owners that live. */
 function guardFigures(
   all: readonly Instance[],
   { minAvailable }: DrainRequest,
   leaving: readonly { readonly address: string }[],
 ): NonNullable<DrainResult['guard']> {
-  const known = all.filter(({ address, notes }) => address !== '' && !notes.includes('OWNER-GONE'));
-  const up = new Set(known.filter(isUp).map(({ address }) => address));
-  const left = new Set(up);
-  for (const { address } of leaving) left.delete(address);
-  const total = new Set(known.map(({ address }) => address)).size;
-  return { up: up.size, left: left.size, needed: neededOf(minAvailable, total) };
+  const fleet = fleetOf(all);
+  const left = fleet.up.filter(({ address }) => !leaving.some((one) => one.address === address));
+  return { up: fleet.up.length, left: left.length, needed: neededOf(minAvailable, fleet.all.length) };
 }
 
 function conditionNames({ untilIdle, graceMs }: DrainRequest): string[] {

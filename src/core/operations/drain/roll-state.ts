@@ -1,4 +1,4 @@
-import { OverlayKeys } from '../../discovery/overlay.js';
+import { OverlayKeys, parseRecord } from '../../discovery/overlay.js';
 import { repeatableTxn } from '../../discovery/txn.js';
 import type { CallOptions, Compare, Etcd, Operation } from '../../etcd/port.js';
 import { LbctlError } from '../../model/errors.js';
@@ -57,11 +57,7 @@ export class RollRecord {
 
 /** What is none of ours counts as nothing done. */
 function decode(value: Buffer): RollState {
-  let fields: Partial<Record<keyof RollState, unknown>> = {};
-  try {
-    const parsed: unknown = JSON.parse(value.toString('utf8'));
-    if (typeof parsed === 'object' && parsed !== null) fields = parsed;
-  } catch {}
+  const fields = parseRecord(value) ?? {};
   const words = (field: unknown) => (Array.isArray(field) ? field.map(String) : []);
   return {
     command: words(fields.command),

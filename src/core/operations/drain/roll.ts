@@ -5,6 +5,7 @@ import { parseHealthTarget } from '../../health/target.js';
 import { isLbctlError, LbctlError } from '../../model/errors.js';
 import type { Instance } from '../../model/instance.js';
 import { isUp } from '../plan.js';
+import { operatorsPause, recordedPause } from '../recorded-pause.js';
 import { selectTargets, type Target } from '../select.js';
 import type { Claim } from './claim.js';
 import { drainInstances } from './drain.js';
@@ -110,12 +111,12 @@ class Roll {
     const queue: Target[] = [];
     for (const target of targets) {
       const { address, instances } = target;
-      const pause = instances.find((one) => one.pause !== null)?.pause;
+      const pause = operatorsPause(instances);
       if (this.#state.done.includes(address)) this.#end(instances, 'done before');
-      else if (pause && pause.strategy !== 'withdrawn' && (pause.verb === 'pause' || pause.verb === 'hold')) {
+      else if (pause) {
         this.#ports.tell(`${address} is left out: paused by ${pause.by}${pause.reason && `: ${pause.reason}`}.`);
         this.#end(instances, `left out: paused by ${pause.by}`);
-      } else if (pause && pause.strategy !== 'withdrawn') queue.unshift(target);
+      } else if (recordedPause(instances)) queue.unshift(target);
       else queue.push(target);
     }
     return queue;

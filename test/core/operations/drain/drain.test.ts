@@ -152,6 +152,22 @@ describe('a drain with a command', () => {
     expect(fleet.addresses()).toEqual(all.slice(1));
   });
 
+  it('says of the drain that it joined what is so: it stays paused', async () => {
+    const fleet = await Fleet.of(3);
+    const [ann, bob, cleo] = [new Operator(fleet, 'ann'), new Operator(fleet, 'bob'), new Operator(fleet, 'cleo')];
+    const paused = { service: 'user.rpc', selectors: [one], by: 'cleo@box', reason: 'disk' };
+    await fleet.during(pauseInstances(cleo.etcd, paused, fleet.basePorts));
+    ann.command = (address) => ann.restart(address, 4000);
+    const first = ann.drain([one], { command: restart });
+    await fleet.clock.advance(2000);
+    const both = await fleet.during(Promise.all([first, bob.drain([one], { command: restart })]));
+    expect(both).toMatchObject([
+      { outcome: 'done', instances: [{ state: 'paused' }] },
+      { outcome: 'joined', instances: [{ state: 'paused', condition: expect.stringContaining('by ann@box') }] },
+    ]);
+    expect(bob.commands).toEqual([]);
+  });
+
   it('is no success when somebody resumed it while the command ran', async () => {
     const fleet = await Fleet.of(3);
     const [ann, bob] = [new Operator(fleet, 'ann'), new Operator(fleet, 'bob')];
