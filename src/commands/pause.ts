@@ -2,17 +2,19 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
 import {
+  cleanedRemarks,
   followFlag,
   followWithin,
-  remarks,
+  interruptedOutcome,
   selectionFlags,
   serviceArg,
   steeringOutcome,
   steeringRequest,
+  strategyRemarks,
+  unlessCalledOff,
 } from '../cli/steering/steering.js';
 import { takeOutFlags, takeOutRequest } from '../cli/steering/take-out.js';
 import { parseDuration } from '../core/model/duration.js';
-import { isLbctlError } from '../core/model/errors.js';
 
 export default class Pause extends BaseCommand {
   static override summary = 'Take instances out of rotation, wherever their process runs.';
@@ -45,25 +47,24 @@ export default class Pause extends BaseCommand {
     const { signal, ...request } = steeringRequest(argv, flags, this.lifetime.signal);
     const etcd = await this.connect(flags);
     const { pauseInstances } = await import('../core/operations/pause.js');
-    // From the first write on a Ctrl-C has something to take back.
-    if (flags.hold) this.lifetime.finishByItself();
+    // From the first write on a Ctrl-C leaves something behind, or has something to take back.
+    this.lifetime.finishByItself();
+    const tell = (line: string) => this.tell(line);
     const verb = flags.hold ? 'hold' : 'pause';
-    const result = await pauseInstances(etcd, {
+    const pausing = pauseInstances(etcd, {
       ...request,
       ...takeOut,
       // Whoever comes back is taken out again: nothing is to be verified first.
       ...(flags.hold && { verifyMs: 0 }),
       signal,
+      onPlan: (planned) => strategyRemarks(planned).forEach(tell),
       verb,
       confirmWithinMs,
       ...(forMs !== undefined && { forMs }),
-    }).catch((error: unknown) => {
-      // Called off before anything was written: no error, but what was asked for.
-      if (signal.aborted && isLbctlError(error, 'TIMEOUT')) return null;
-      throw error;
     });
+    const result = await unlessCalledOff(pausing, signal);
     if (!result) return this.lifetime.exitCode;
-    for (const line of remarks(result)) this.tell(line);
+    cleanedRemarks(result).forEach(tell);
     const outcome = steeringOutcome(result);
     const { holdAndResume, pausedByIt } = await import('../cli/steering/hold-pause.js');
     // Nobody but this command can put back in time what it has masked or deleted itself.
@@ -75,15 +76,17 @@ export default class Pause extends BaseCommand {
     if (forMs !== undefined && before.length > 0)
       this.tell(`Paused before, and not for ${flags.for}: ${before.join(', ')}.`);
     const held = (flags.hold ? out : forMs === undefined ? [] : timed).map(({ address }) => address);
+    if (signal.aborted && held.length === 0) {
+      return interruptedOutcome(result, 'resume', { exitCode: this.lifetime.exitCode, tell });
+    }
     if (held.length === 0 || (result.error && !signal.aborted)) return outcome;
 
-    this.lifetime.finishByItself();
     if (!signal.aborted) {
       await this.show(outcome);
       const until = flags.hold ? '' : ` for ${flags.for}; a kill -9 of this command leaves them paused`;
       this.tell(`Holding ${held.join(', ')} out of rotation${until}. Ctrl-C resumes.`);
     }
-    const hold = { resumable, signal, tell: (line: string) => this.tell(line), ...(!flags.hold && { forMs }) };
+    const hold = { resumable, signal, tell, ...(!flags.hold && { forMs }) };
     const lost = await holdAndResume(etcd, { ...request, strategy: takeOut.strategy, verb }, held, hold);
     return lost ? this.fail(lost) : this.lifetime.exitCode;
   }

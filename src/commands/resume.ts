@@ -1,13 +1,15 @@
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
 import {
+  cleanedRemarks,
   followFlag,
   followWithin,
-  remarks,
+  interruptedOutcome,
   selectionFlags,
   serviceArg,
   steeringOutcome,
   steeringRequest,
+  unlessCalledOff,
 } from '../cli/steering/steering.js';
 
 export default class Resume extends BaseCommand {
@@ -28,14 +30,19 @@ export default class Resume extends BaseCommand {
     ...connectionFlags,
   };
 
-  protected async perform(): Promise<Outcome> {
+  protected async perform(): Promise<Outcome | number> {
     const { argv, flags } = await this.parse(Resume);
     const confirmWithinMs = followWithin(flags);
     const request = { ...steeringRequest(argv, flags, this.lifetime.signal), confirmWithinMs };
     const etcd = await this.connect(flags);
     const { resumeInstances } = await import('../core/operations/resume.js');
-    const result = await resumeInstances(etcd, request);
-    for (const line of remarks(result)) this.tell(line);
-    return steeringOutcome(result);
+    // What a Ctrl-C leaves behind is told.
+    this.lifetime.finishByItself();
+    const result = await unlessCalledOff(resumeInstances(etcd, request), request.signal);
+    if (!result) return this.lifetime.exitCode;
+    const tell = (line: string) => this.tell(line);
+    cleanedRemarks(result).forEach(tell);
+    if (!request.signal.aborted) return steeringOutcome(result);
+    return interruptedOutcome(result, 'pause', { exitCode: this.lifetime.exitCode, tell });
   }
 }

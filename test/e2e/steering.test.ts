@@ -105,6 +105,19 @@ test('--hold takes out again what comes back, says so, and resumes at Ctrl-C', a
   expect(await value(9)).toBe('10.0.0.1:80');
 });
 
+test('says what it chose before it acts, and what it leaves behind at Ctrl-C', async () => {
+  const args = ['pause', service, '1', '--strategy', 'mask', '--verify', '30s'];
+  const pausing = start(args, { env: { LBCTL_ENDPOINTS: server.endpoint } });
+  await pausing.waitFor('10.0.0.1:80: strategy mask: a go-zero server', { stream: 'stderr' });
+  await expect.poll(() => value(1), { timeout: 10_000 }).toBe('lbctl-paused:10.0.0.1:80');
+  pausing.child.kill('SIGINT');
+  const { code, stdout, stderr } = await pausing.ended;
+  expect(code).toBe(130);
+  expect(stdout).toMatch(/10\.0\.0\.1:80 +paused +mask/);
+  expect(stderr).toContain(`what was written stands: lbctl resume ${service} 10.0.0.1:80`);
+  expect(await value(1)).toBe('lbctl-paused:10.0.0.1:80');
+});
+
 test('--for stays with what only it can put back', async () => {
   const args = ['pause', service, '1', '--strategy', 'mask', '--for', '1500ms', '--verify', '100ms'];
   const timed = start(args, { env: { LBCTL_ENDPOINTS: server.endpoint } });

@@ -3,7 +3,7 @@ import { probeFor } from '../../core/health/probe.js';
 import { thisHost } from '../../core/host/this-host.js';
 import { thisProcess } from '../../core/host/this-process.js';
 import type { DrainPorts } from '../../core/operations/drain/request.js';
-import { remarks } from '../steering/steering.js';
+import { cleanedRemarks, strategyRemarks } from '../steering/steering.js';
 import { DrainProgressLines } from './progress.js';
 import { commandRunner, type RunContext } from './run-command.js';
 
@@ -24,8 +24,11 @@ export function drainPorts(
     probeFor,
     run: commandRunner({ ...context, tell: say }),
     progress: (progress) => lines.add(progress),
+    planned: (instances) => {
+      for (const line of strategyRemarks(instances)) say(line);
+    },
     paused: (result) => {
-      for (const line of remarks(result)) say(line);
+      for (const line of cleanedRemarks(result)) say(line);
     },
     tell: say,
   };

@@ -2,6 +2,7 @@ import { hostname, userInfo } from 'node:os';
 import * as Args from '@oclif/core/args';
 import * as Flags from '@oclif/core/flags';
 import { formatDuration, parseTimeout } from '../../core/model/duration.js';
+import { isLbctlError } from '../../core/model/errors.js';
 import type { OperationInstance, OperationResult } from '../../core/operations/result.js';
 import type { Outcome } from '../base-command.js';
 import { type Column, table } from '../output/table.js';
@@ -69,18 +70,46 @@ export function steeringOutcome({ error, cleaned: _told, ...document }: Operatio
   };
 }
 
-/** What is said beside the result: on what a strategy depends, and what was tidied up. */
-export function remarks({ instances, cleaned, service }: OperationResult): readonly string[] {
+/** Null: a Ctrl-C came before anything was written. @throws whatever else `run` throws */
+export async function unlessCalledOff(
+  run: Promise<OperationResult>,
+  signal: AbortSignal,
+): Promise<OperationResult | null> {
+  try {
+    return await run;
+  } catch (error) {
+    if (signal.aborted && isLbctlError(error, 'TIMEOUT')) return null;
+    throw error;
+  }
+}
+
+/** How far it came until a Ctrl-C, which is no failure; `undo` takes back what was written. */
+export function interruptedOutcome(
+  result: OperationResult,
+  undo: 'pause' | 'resume',
+  { exitCode, tell }: { readonly exitCode: number; readonly tell: (line: string) => void },
+): Outcome {
+  const written = result.instances.filter(({ changed }) => changed).map(({ address }) => address);
+  if (written.length > 0)
+    tell(`Interrupted; what was written stands: lbctl ${undo} ${result.service} ${written.join(' ')}`);
+  const { error: _calledOff, ...outcome } = steeringOutcome(result);
+  return { ...outcome, exitCode };
+}
+
+/** On what the strategies of a plan rest. */
+export function strategyRemarks(instances: readonly OperationInstance[]): readonly string[] {
   const reasons = new Map<string, string[]>();
   for (const { address, strategy, why } of instances) {
     if (why === '' || strategy === 'managed') continue;
     const line = `strategy ${strategy}: ${why}`;
     reasons.set(line, [...(reasons.get(line) ?? []), address]);
   }
-  return [
-    ...[...reasons].map(([line, addresses]) => `${addresses.join(', ')}: ${line}.`),
-    ...cleaned.map((address) => `Removed the record of a pause: ${address} of ${service} is gone for good.`),
-  ];
+  return [...reasons].map(([line, addresses]) => `${addresses.join(', ')}: ${line}.`);
+}
+
+/** What was tidied up beside what was asked for. */
+export function cleanedRemarks({ cleaned, service }: OperationResult): readonly string[] {
+  return cleaned.map((address) => `Removed the record of a pause: ${address} of ${service} is gone for good.`);
 }
 
 /** Who does it, for others to see: `ann@build-7`. A container may run as a user without a name. */

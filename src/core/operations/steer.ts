@@ -23,6 +23,8 @@ export interface SteerRequest extends DiscoveryOptions {
   readonly reason?: string;
   /** Plan and stop there. */
   readonly dryRun?: boolean;
+  /** Told what is planned, before anything is written. */
+  readonly onPlan?: (instances: readonly OperationInstance[]) => void;
   /** How long owners have to follow. Default 10 s. */
   readonly confirmWithinMs?: number;
   readonly signal?: AbortSignal;
@@ -64,6 +66,7 @@ async function carryOut(
   checkRecordsReadable(request, verb, denied);
   const plan = await direction.plan(state.instances(), selectTargets(service, state.instances(), request));
   const result = { service, revision, cleaned: [], error: null };
+  request.onPlan?.(planned(plan, verb));
   if (dryRun) return { ...result, instances: planned(plan, verb), outcome: 'planned' };
   const open = plan.steps.filter((step) => step.action !== 'none');
   const already = plan.steps.filter((step) => step.action === 'none').map(asItIs);

@@ -29,9 +29,7 @@ export async function drainInstances(etcd: Etcd, request: DrainRequest, ports: D
   }
   const addresses = targets.map(({ address }) => address);
   if (request.dryRun) {
-    const planned = await pauseAll(etcd, request, addresses, ports);
-    ports.paused(planned);
-    return plannedDrain(planned, request, instances);
+    return plannedDrain(await pauseAll(etcd, request, addresses, ports), request, instances);
   }
   let paused: OperationResult;
   try {

@@ -17,7 +17,7 @@ export function pauseAll(
   selectors: readonly string[],
   ports: DrainPorts,
 ): Promise<OperationResult> {
-  return pauseInstances(etcd, { ...request, selectors, confirmWithinMs: request.waitMs }, ports);
+  return pauseInstances(etcd, { ...request, selectors, confirmWithinMs: request.waitMs, onPlan: ports.planned }, ports);
 }
 
 /** @throws ETCD_* */

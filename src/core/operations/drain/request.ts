@@ -61,7 +61,9 @@ export interface DrainPorts extends DiscoveryPorts {
    */
   readonly run: (command: readonly string[], target: CommandTarget, signal: AbortSignal) => Promise<number>;
   readonly progress: (progress: DrainProgress) => void;
-  /** They are out, or would be: how, and why like that. */
+  /** What is about to be taken out, how, and why like that. */
+  readonly planned: (instances: readonly OperationInstance[]) => void;
+  /** They are out. */
   readonly paused: (result: OperationResult) => void;
   /** A line for people. */
   readonly tell: (line: string) => void;

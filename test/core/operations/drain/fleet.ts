@@ -165,6 +165,7 @@ export class Operator {
       },
       progress: ({ address, condition, state, detail }) =>
         alive(() => this.progress.push(`${address} ${condition} ${state}: ${detail}`)),
+      planned: () => {},
       paused: () => {},
       tell: (line) => alive(() => this.said.push(line)),
     };
