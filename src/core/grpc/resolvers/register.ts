@@ -30,9 +30,10 @@ export function registerResolvers(): void {
 /**
  * The key as a host name. A key may hold bytes that no authority may, and Node's HTTP/2 connects only to what is the host
  * of a URL: neither a `%2F` (of `/services/user`) nor a last label that is a number (`greet.2`: a broken IPv4 address) is.
+ * Which `xn--` labels are one differs between Nodes; none is used, so that servers see one authority from all of them.
  */
 function hostNameOf(key: string): string {
   const escaped = escapeKey(key).replaceAll('%', '_');
   const names = [escaped, `${escaped}.service`, 'service'];
-  return names.find((name) => URL.canParse(`http://${name}`)) ?? '';
+  return names.find((name) => URL.canParse(`http://${name}`) && !/(^|\.)xn--/i.test(name)) ?? '';
 }
