@@ -1,0 +1,78 @@
+import type { CircuitState } from '../balancer/guard/circuit.js';
+
+/** Attempts over the last second, ten seconds and minute. */
+export const windowsSeconds = [1, 10, 60] as const;
+
+/** What happened on one instance within a sliding window. */
+export interface WindowFigures {
+  /** Attempts that began. */
+  readonly picks: number;
+  /** Attempts that ended. */
+  readonly calls: number;
+  /** Of `calls`: neither OK, nor CANCELLED, nor a good answer to this client. */
+  readonly errors: number;
+  /** Attempts that began, per second of the window, or of the part of it since the instance came. */
+  readonly picksPerSecond: number;
+  /** Of attempts that ended; null when none did. */
+  readonly latencyMs: { readonly p50: number; readonly p90: number; readonly p99: number } | null;
+}
+
+/** What one client knows of one instance. What its policy does not keep is null. */
+export interface InstanceFigures {
+  readonly address: string;
+  /** Calls go there. False: it has left the client's list, and is told for as long as there is something to tell. */
+  readonly isListed: boolean;
+  readonly inFlight: number;
+  /** Since the instance came. */
+  readonly picks: number;
+  /** Of `picks`: the loser of a comparison, picked because it had not been for long. */
+  readonly forcePicks: number | null;
+  /** Attempts that ended, by the name of their gRPC status code. */
+  readonly codes: Readonly<Record<string, number>>;
+  /** Moving average of the policy. */
+  readonly ewmaMs: number | null;
+  /** Moving average of the successes, 0 to 1. */
+  readonly success: number | null;
+  /** As the policy compares it. */
+  readonly load: number | null;
+  readonly circuit: CircuitState | null;
+  /** By the window's seconds. */
+  readonly windows: Readonly<Record<(typeof windowsSeconds)[number], WindowFigures>>;
+  /** Latencies of the last 10 s as [upper bound ms, attempts], ascending, without empty ones: those of several clients add up. */
+  readonly latencies: readonly (readonly [upToMs: number, attempts: number])[];
+}
+
+/** One side of a comparison that a pick made. */
+export interface Compared {
+  readonly address: string;
+  readonly load: number;
+  readonly inFlight: number;
+}
+
+/** One pick of a policy that compares. */
+export interface PickTrace {
+  /** ISO 8601. */
+  readonly at: string;
+  /** The two that were compared; the first alone when there was no other. */
+  readonly compared: readonly Compared[];
+  readonly chosen: string;
+  /** The loser was chosen because it had not been picked for long. */
+  readonly isForced: boolean;
+}
+
+/** What one client of a service counts: one channel with its balancer. */
+export interface ClientFigures {
+  /** The id of its observer record; empty without one. */
+  readonly id: string;
+  /** Its name, for people. */
+  readonly client: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly service: string;
+  readonly policy: string;
+  /** ISO 8601: when these were taken. */
+  readonly at: string;
+  readonly instances: readonly InstanceFigures[];
+  /** The last picks in which the asked-for address was compared, newest first; empty when none was asked for. */
+  readonly trace: readonly PickTrace[];
+}
