@@ -1,3 +1,4 @@
+import { noInstances } from '../../core/discovery/no-instances.js';
 import { readService } from '../../core/discovery/read.js';
 import type { Etcd, EtcdSettings } from '../../core/etcd/port.js';
 import { Caller, type CallerOptions } from '../../core/grpc/calls/caller.js';
@@ -13,7 +14,6 @@ import { systemClock } from '../../core/model/clock.js';
 import { LbctlError } from '../../core/model/errors.js';
 import { type CallFigures, CallStatistics, runCalls } from '../../core/operations/call.js';
 import type { Lifetime } from '../lifetime.js';
-import { noInstances } from '../no-instances.js';
 import type { Progress } from './progress.js';
 import type { CallRequest } from './request.js';
 

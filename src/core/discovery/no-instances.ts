@@ -1,8 +1,8 @@
-import { listServices } from '../core/discovery/list-services.js';
-import type { DiscoveryOptions } from '../core/discovery/service-ranges.js';
-import type { Etcd } from '../core/etcd/port.js';
-import { LbctlError } from '../core/model/errors.js';
-import { similarNames } from './similar.js';
+import type { Etcd } from '../etcd/port.js';
+import { LbctlError } from '../model/errors.js';
+import { similarNames } from '../model/similar.js';
+import { listServices } from './list-services.js';
+import type { DiscoveryOptions } from './service-ranges.js';
 
 /** Names are a courtesy: a user who may not read all of etcd, or an etcd that went away, costs nobody this long. */
 const suggestionsWithinMs = 1000;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { similarNames } from '../../src/cli/similar.js';
+import { similarNames } from '../../../src/core/model/similar.js';
 
 test.each([
   ['user.rcp', ['user.rpc', 'order.rpc'], ['user.rpc']],
