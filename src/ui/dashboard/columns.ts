@@ -36,7 +36,7 @@ export const columns: readonly Column[] = [
   {
     title: 'TREND',
     width: trendLength,
-    align: 'left',
+    align: 'right',
     value: (_row, trend = []) => (trend.some((value) => value !== null) ? sparkline(trend, trendLength) : unknown),
   },
   {

@@ -1,86 +1,81 @@
 import { Writable } from 'node:stream';
 import { type Instance, render, Text } from 'ink';
+import type { ReactNode } from 'react';
 import type { Painter } from './painter.js';
 import type { Size } from './state.js';
-import type { Terminal } from './terminal.js';
 
-/** The dashboard drawn by ink, which sends the lines that changed. */
+/**
+ * The dashboard as ink lays it out. ink's own way to the terminal is not taken, only its frames: it draws relative to
+ * where it believes the cursor to be (6.8 is one line off when it draws only what changed), and clears the scrollback
+ * when a frame is as high as the terminal.
+ */
 export class InkPainter implements Painter {
-  readonly #terminal: Pick<Terminal, 'write'>;
+  readonly #screen: Painter;
   readonly #stdin: NodeJS.ReadStream;
-  #size: Size;
-  #mounted: { readonly app: Instance; readonly output: InkOutput } | null = null;
+  readonly #frames: Frames;
+  #app: Instance | null = null;
 
-  constructor(terminal: Pick<Terminal, 'write'>, stdin: NodeJS.ReadStream, size: Size) {
-    this.#terminal = terminal;
+  constructor(screen: Painter, stdin: NodeJS.ReadStream, size: Size) {
+    this.#screen = screen;
     this.#stdin = stdin;
-    this.#size = size;
+    this.#frames = new Frames(size, (lines) => screen.draw(lines));
   }
 
   draw(lines: readonly string[]): void {
     const node = <Text>{lines.join('\n')}</Text>;
-    if (this.#mounted !== null) {
-      this.#mounted.app.rerender(node);
-      return;
-    }
-    const output = new InkOutput(this.#size, (text) => this.#terminal.write(text));
-    // The old screen goes and the new one comes in one write: no flicker.
-    output.hold('\x1b[H\x1b[2J');
-    // ink takes a stream for a terminal by these few members; the rest of a terminal's it does not use.
-    const stdout = output as unknown as NodeJS.WriteStream;
-    const app = render(node, {
-      stdout,
-      stdin: this.#stdin,
-      exitOnCtrlC: false,
-      patchConsole: false,
-      incrementalRendering: true,
-    });
-    output.release();
-    this.#mounted = { app, output };
+    if (this.#app === null) this.#app = this.#mount(node);
+    else this.#app.rerender(node);
   }
 
-  /** ink draws relative to where it left the cursor. After a resize nobody knows what is there: it begins anew. */
+  #mount(node: ReactNode): Instance {
+    return render(node, {
+      // ink takes a stream for a terminal by these few members; the rest of a terminal's it does not use.
+      stdout: this.#frames as unknown as NodeJS.WriteStream,
+      stdin: this.#stdin,
+      // Each frame is written whole, at once, with nothing around it.
+      debug: true,
+      exitOnCtrlC: false,
+      patchConsole: false,
+    });
+  }
+
   restart(size: Size): void {
-    this.#size = size;
-    this.close();
+    this.#screen.restart(size);
+    this.#frames.size = size;
   }
 
   close(): void {
-    // Its last words are of the old screen.
-    this.#mounted?.output.hold('');
-    this.#mounted?.app.unmount();
-    this.#mounted = null;
+    this.#frames.isOpen = false;
+    this.#app?.unmount();
+    this.#app = null;
   }
 }
 
 /** What ink takes for the terminal. */
-class InkOutput extends Writable {
+class Frames extends Writable {
   readonly isTTY = true;
-  readonly columns: number;
-  readonly rows: number;
-  readonly #send: (text: string) => void;
-  #held: string | null = null;
+  size: Size;
+  isOpen = true;
+  readonly #draw: (lines: readonly string[]) => void;
 
-  constructor(size: Size, send: (text: string) => void) {
+  constructor(size: Size, draw: (lines: readonly string[]) => void) {
     super({ decodeStrings: false });
-    this.columns = size.columns;
-    this.rows = size.rows;
-    this.#send = send;
+    this.size = size;
+    this.#draw = draw;
   }
 
-  hold(text: string): void {
-    this.#held = text;
+  get columns(): number {
+    return this.size.columns;
   }
 
-  release(): void {
-    const held = this.#held ?? '';
-    this.#held = null;
-    this.#send(held);
+  get rows(): number {
+    return this.size.rows;
   }
 
-  override _write(chunk: string | Buffer, _encoding: string, done: () => void): void {
-    if (this.#held === null) this.#send(String(chunk));
-    else this.#held += String(chunk);
+  override _write(frame: string | Buffer, _encoding: string, done: () => void): void {
+    // At the end ink writes nothing, to learn when everything before it was written; a cursor it hides is not its own.
+    const text = String(frame);
+    if (this.isOpen && text !== '' && !text.startsWith('\x1b[?')) this.#draw(text.split('\n'));
     done();
   }
 }

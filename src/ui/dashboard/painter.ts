@@ -1,7 +1,6 @@
 import type { Size } from './state.js';
-import type { Terminal } from './terminal.js';
 
-/** Puts lines on the screen that the terminal gave us. */
+/** Puts lines on the screen. */
 export interface Painter {
   draw(lines: readonly string[]): void;
   /** The screen is empty, and may have another size. */
@@ -9,19 +8,32 @@ export interface Painter {
   close(): void;
 }
 
-/** Without ink: for the time until it is loaded, which takes longer than the first frame may. */
-export class PlainPainter implements Painter {
-  readonly #terminal: Pick<Terminal, 'write'>;
+const begin = '\x1b[?2026h';
+const end = '\x1b[?2026l';
 
-  constructor(terminal: Pick<Terminal, 'write'>) {
-    this.#terminal = terminal;
+/** The lines of the alternate screen: only those that changed are sent, in one write, each to its place. */
+export class ScreenPainter implements Painter {
+  readonly #send: (text: string) => void;
+  #drawn: readonly string[] = [];
+
+  constructor(send: (text: string) => void) {
+    this.#send = send;
   }
 
   draw(lines: readonly string[]): void {
-    this.#terminal.write(`\x1b[H${lines.join('\x1b[K\r\n')}\x1b[K\x1b[J`);
+    let text = '';
+    for (let row = 0; row < Math.max(lines.length, this.#drawn.length); row++) {
+      const line = lines[row] ?? '';
+      // Erased before, not after: behind a line as wide as the terminal the cursor still stands on its last cell.
+      if (line !== (this.#drawn[row] ?? '')) text += `\x1b[${row + 1};1H\x1b[K${line}`;
+    }
+    this.#drawn = lines;
+    if (text !== '') this.#send(begin + text + end);
   }
 
-  restart(): void {}
+  restart(): void {
+    this.#drawn = [];
+  }
 
   close(): void {}
 }

@@ -82,6 +82,9 @@ function onInput(state: State, input: Input, around: Surroundings): Step {
   if (command.kind === 'act') return asked(state, command.action, around);
   if (command.kind === 'show-command') return just(showCommand(state, around));
   if (command.kind === 'next-view') return nextView(state, around);
+  if (command.kind === 'help' && state.mode.kind !== 'help') {
+    return just({ ...state, mode: { kind: 'help', scroll: 0, behind: state.mode } });
+  }
   return state.mode.kind === 'table' ? inTable(state, command) : inPage(state, state.mode, command);
 }
 
@@ -99,8 +102,6 @@ function inTable(state: State, command: Command): Step {
       return just(reordered({ ...state, filter: '' }));
     case 'filter':
       return just({ ...state, mode: { kind: 'filter', before: state.filter } });
-    case 'help':
-      return just({ ...state, mode: { kind: 'help', scroll: 0 } });
     case 'sort':
       return just(sorted(state, command.column));
     case 'next-column': {
@@ -122,12 +123,11 @@ function inPage(state: State, mode: Extract<Mode, { kind: 'detail' | 'help' }>, 
     const by = { page, '-page': -page, first: -Infinity, last: Infinity }[command.by] ?? Number(command.by);
     return just({ ...state, mode: { ...mode, scroll: mode.scroll + by } });
   }
-  const isLeaving = command.kind === 'back' || command.kind === (mode.kind === 'help' ? 'help' : 'enter');
-  if (!isLeaving) return just(state);
-  return {
-    state: { ...state, mode: { kind: 'table' } },
-    effects: mode.kind === 'detail' ? [{ kind: 'look', id: null }] : [],
-  };
+  if (mode.kind === 'help') {
+    return just(command.kind === 'back' || command.kind === 'help' ? { ...state, mode: mode.behind } : state);
+  }
+  if (command.kind !== 'back' && command.kind !== 'enter') return just(state);
+  return { state: { ...state, mode: { kind: 'table' } }, effects: [{ kind: 'look', id: null }] };
 }
 
 function typed(state: State, before: string, input: Input): Step {

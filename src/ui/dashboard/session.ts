@@ -75,7 +75,7 @@ export class Session implements Surroundings {
     this.#tick();
   }
 
-  /** From now on another painter draws, on an empty screen. */
+  /** From now on another painter draws. */
   paintWith(painter: Painter, look: Look): void {
     this.#painter = painter;
     this.#look = look;

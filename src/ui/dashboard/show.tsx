@@ -1,7 +1,7 @@
 import type { DashboardSource } from '../../core/dashboard/source.js';
-import { type Look, styleFor } from './look.js';
+import { type Look, type Style, styleFor } from './look.js';
 import type { DashboardEnd, DashboardOptions } from './options.js';
-import { PlainPainter } from './painter.js';
+import { type Painter, ScreenPainter } from './painter.js';
 import { Session } from './session.js';
 import { Terminal } from './terminal.js';
 import { isNarrow, measureWith, narrowWidth } from './text.js';
@@ -17,7 +17,8 @@ export async function showDashboard(options: DashboardOptions): Promise<Dashboar
     onRedraw: () => session.redraw(),
     onGone: () => session.end('ended'),
   });
-  const session = new Session(options, terminal, new PlainPainter(terminal), first);
+  const screen = new ScreenPainter((text) => terminal.write(text));
+  const session = new Session(options, terminal, screen, first);
   const onAbort = () => session.end('ended');
   signal.addEventListener('abort', onAbort, { once: true });
   if (signal.aborted) onAbort();
@@ -29,7 +30,7 @@ export async function showDashboard(options: DashboardOptions): Promise<Dashboar
     setImmediate(() => {
       if (session.isOver) return;
       opened = open(options, session);
-      void drawWithInk(options, terminal, session, style);
+      void drawWithInk(options, terminal, screen, session, style);
     });
     const how = await ended;
     return { how, frame: session.frame, commands: session.commands };
@@ -61,12 +62,18 @@ async function closeWhenOpen(opened: Promise<DashboardSource | null>): Promise<v
   else await source?.close();
 }
 
-async function drawWithInk(options: DashboardOptions, terminal: Terminal, session: Session, style: Look['style']) {
+async function drawWithInk(
+  options: DashboardOptions,
+  terminal: Terminal,
+  screen: Painter,
+  session: Session,
+  style: Style,
+) {
   try {
     // React's development build keeps every render it timed.
     process.env.NODE_ENV ??= 'production';
     const [{ InkPainter }, width] = await Promise.all([import('./ink-painter.js'), wideMeasure()]);
-    session.paintWith(new InkPainter(terminal, options.stdin, terminal.size), { style, width });
+    session.paintWith(new InkPainter(screen, options.stdin, terminal.size), { style, width });
   } catch (error) {
     session.fail(error);
   }

@@ -14,7 +14,8 @@ export type Mode =
   /** `before`: what the filter was, for esc. */
   | { readonly kind: 'filter'; readonly before: string }
   | { readonly kind: 'detail'; readonly id: string; readonly scroll: number }
-  | { readonly kind: 'help'; readonly scroll: number }
+  /** `behind`: what it covers. */
+  | { readonly kind: 'help'; readonly scroll: number; readonly behind: Mode }
   | { readonly kind: 'confirm'; readonly action: ActionName; readonly row: Row; readonly command: string };
 
 /** Everything that decides what is on the screen. */
