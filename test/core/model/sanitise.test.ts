@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { sanitise, sanitiseLines } from '../../../src/cli/output/sanitise.js';
+import { sanitise, sanitiseLines } from '../../../src/core/model/sanitise.js';
 
 /** Anything, with the dangerous parts much more often than chance would have it. */
 const hostile = fc

@@ -1,0 +1,70 @@
+/**
+ * The dashboard with made-up figures, for real terminals: tsx test/support/synthetic-dashboard-process.ts
+ * [--instances N] [--interval MS] [--write] [--crash-after MS] [--reject-after MS] [--refuse]
+ * Says at the end, on the terminal it gave back, how it ended.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { LbctlError } from '../../src/core/model/errors.js';
+import type { ActionName, Actions } from '../../src/ui/dashboard/options.js';
+import { showDashboard } from '../../src/ui/dashboard/show.js';
+import { SyntheticSource } from './synthetic-dashboard.js';
+
+const { values } = parseArgs({
+  options: {
+    instances: { type: 'string', default: '5' },
+    interval: { type: 'string', default: '1000' },
+    write: { type: 'boolean', default: false },
+    refuse: { type: 'boolean', default: false },
+    'crash-after': { type: 'string' },
+    'reject-after': { type: 'string' },
+    'exit-after': { type: 'string' },
+  },
+});
+
+const source = new SyntheticSource({ instances: Number(values.instances), notices: ['figures are made up'] });
+const stateAfter = { pause: 'paused', resume: 'up', drain: 'gone' } as const;
+const actions: Actions = {
+  command: (action, row) => `lbctl ${action} greeter.rpc ${row.address}`,
+  ...(values.write
+    ? {
+        run: async (action: ActionName, row) => {
+          await delay(200);
+          source.change(Number(row.id.slice(3)), { state: stateAfter[action] });
+          return `${row.address}: ${stateAfter[action]}`;
+        },
+      }
+    : {}),
+};
+
+later(values['crash-after'], () => {
+  throw new Error('a crash on purpose');
+});
+later(values['reject-after'], () => {
+  void Promise.reject(new Error('a rejection on purpose'));
+});
+later(values['exit-after'], () => process.exit(7));
+
+function later(ms: string | undefined, what: () => void): void {
+  if (ms !== undefined) setTimeout(what, Number(ms));
+}
+
+try {
+  const end = await showDashboard({
+    open: async () => {
+      if (values.refuse) throw new LbctlError('ETCD_UNREACHABLE', 'refused on purpose');
+      return source;
+    },
+    opening: { service: 'greeter.rpc', context: 'made up', source: 'observers' },
+    actions,
+    intervalMs: Number(values.interval),
+    hints: ['In another terminal: lbctl pause greeter.rpc'],
+    stdin: process.stdin,
+    stdout: process.stdout,
+    signal: new AbortController().signal,
+  });
+  process.stdout.write(`ended: ${end.how}\n`);
+  for (const command of end.commands) process.stdout.write(`${command}\n`);
+} catch (error) {
+  process.stdout.write(`refused: ${error instanceof Error ? error.message : error}\n`);
+}
