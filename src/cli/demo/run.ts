@@ -6,7 +6,6 @@ import type { TrafficRow } from '../../core/model/traffic.js';
 import { trafficColumns } from '../../ui/traffic-columns.js';
 import type { Outcome } from '../base-command.js';
 import type { Lifetime } from '../lifetime.js';
-import { wantsColour } from '../output/colour.js';
 import { type Column, table } from '../output/table.js';
 import { demoService, startDemo } from './session.js';
 
@@ -77,17 +76,6 @@ export async function runDemo(request: DemoRequest): Promise<Outcome> {
 /** How this program was called, so that the same works again: a clone has no `lbctl` on the PATH. */
 function ownName(script: string): string {
   return path.basename(script) === 'run.js' ? `node ${path.relative(process.cwd(), script)}` : 'lbctl';
-}
-
-/** Whether a live table can be drawn here. */
-export function canDrawLive(env: Readonly<Record<string, string | undefined>>): boolean {
-  const terminal = process.stdout.isTTY === true && process.stdin.isTTY === true;
-  return terminal && env.TERM !== 'dumb' && !env.CI;
-}
-
-/** ink asks chalk for colours, and chalk does not know NO_COLOR. To be called before ink is loaded. */
-export function settleColours(env: Record<string, string | undefined>): void {
-  if (!wantsColour(true, env)) env.FORCE_COLOR = '0';
 }
 
 /** @throws USAGE when the demo could never show anything. */

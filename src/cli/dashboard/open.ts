@@ -1,0 +1,73 @@
+import { Dashboard } from '../../core/dashboard/dashboard.js';
+import type { Feed } from '../../core/dashboard/feed.js';
+import type { Registry } from '../../core/dashboard/registry.js';
+import type { DashboardSource } from '../../core/dashboard/source.js';
+import type { Etcd, EtcdSettings } from '../../core/etcd/port.js';
+import { type Clock, sleep, systemClock } from '../../core/model/clock.js';
+import { noInstances } from '../../core/discovery/no-instances.js';
+import type { DashboardInput } from './request.js';
+
+/** A source that may come to an end by itself: a recording, a pipe. */
+export interface EndingSource extends DashboardSource {
+  readonly ended?: Promise<void> | undefined;
+}
+
+export interface Surroundings {
+  /** Settings, and a connection with them. */
+  etcd(): Promise<{ readonly settings: EtcdSettings; readonly connection: Etcd }>;
+  tell(line: string): void;
+}
+
+/** A first frame without what the files hold would be an empty one; one that never ends must not hold it up for ever. */
+const catchUpMs = 2000;
+
+/** @throws NO_INSTANCE with similar names, USAGE, ETCD_*. */
+export async function openSource(input: DashboardInput, surroundings: Surroundings): Promise<EndingSource> {
+  if (input.kind === 'log') return openLog(input, surroundings);
+  if (input.kind === 'replay') throw new Error('not yet');
+  const { settings, connection } = await surroundings.etcd();
+  const registry = await openRegistry(connection, input.service, surroundings);
+  try {
+    if (registry.rows().length === 0) throw await noInstances(connection, input.service);
+    const feed = await openFeed(input, settings, connection);
+    const context = settings.endpoints.join(',');
+    return new Dashboard({ service: input.service, context, registry, feed, clock: systemClock });
+  } catch (error) {
+    await registry.close();
+    throw error;
+  }
+}
+
+async function openFeed(
+  input: Extract<DashboardInput, { service: string }> & { kind: 'probe' | 'observers' },
+  settings: EtcdSettings,
+  _connection: Etcd,
+): Promise<Feed> {
+  const { service } = input;
+  if (input.kind === 'observers') throw new Error('not yet');
+  const { ProbeFeed, usualProbeRate } = await import('../../core/dashboard/probe/probe-feed.js');
+  const { callsPerSecond: asked } = input;
+  const callsPerSecond = asked === null ? usualProbeRate : () => asked;
+  return new ProbeFeed({ etcd: settings, service, callsPerSecond, clock: systemClock });
+}
+
+async function openLog(
+  { service, files, stdin }: Extract<DashboardInput, { kind: 'log' }>,
+  surroundings: Surroundings,
+  clock: Clock = systemClock,
+): Promise<EndingSource> {
+  const { LogFeed } = await import('../../core/dashboard/log/log-feed.js');
+  const asked = service === null ? null : await surroundings.etcd();
+  const registry = service !== null && asked ? await openRegistry(asked.connection, service, surroundings) : null;
+  const feed = new LogFeed({ files, stdin: stdin ? process.stdin : null }, clock);
+  if (registry) feed.restrict((address) => registry.hasKnown(address));
+  await Promise.race([feed.caughtUp, sleep(clock, catchUpMs)]);
+  const inputs = [...files, ...(stdin ? ['stdin'] : [])].join(',');
+  const context = asked ? `${asked.settings.endpoints.join(',')} ${inputs}` : inputs;
+  return new Dashboard({ service: service ?? '', context, registry, feed, clock });
+}
+
+async function openRegistry(etcd: Etcd, service: string, { tell }: Surroundings): Promise<Registry> {
+  const { Registry } = await import('../../core/dashboard/registry.js');
+  return Registry.open(etcd, service, { onWarning: (warning) => tell(`Warning: ${warning}`) });
+}

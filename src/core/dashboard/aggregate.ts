@@ -1,0 +1,88 @@
+import type { CircuitState } from '../balancer/guard/circuit.js';
+import type { ClientFigures, InstanceFigures } from '../stats/figures.js';
+import type { AddressFigures } from './feed.js';
+import type { Row } from './frame.js';
+
+/** Rates and errors are of this window: short enough to see a change, long enough to be steady. */
+const rateWindow = 10;
+const healthWindow = 60;
+
+/** The figures of any number of clients added up, by address. */
+export function aggregate(clients: readonly ClientFigures[]): ReadonlyMap<string, AddressFigures> {
+  const byAddress = new Map<string, InstanceFigures[]>();
+  for (const { instances } of clients) {
+    for (const instance of instances) {
+      const known = byAddress.get(instance.address);
+      if (known) known.push(instance);
+      else byAddress.set(instance.address, [instance]);
+    }
+  }
+  return new Map([...byAddress].map(([address, all]) => [address, added(all)]));
+}
+
+function added(all: readonly InstanceFigures[]): AddressFigures {
+  const listed = all.filter(({ isListed }) => isListed);
+  const calls = sum(all, ({ windows }) => windows[rateWindow].calls);
+  const errors = sum(all, ({ windows }) => windows[rateWindow].errors);
+  return {
+    health: healthOf(listed),
+    load: mean(listed.flatMap(({ load }) => (load === null ? [] : [load]))),
+    inFlight: sum(all, ({ inFlight }) => inFlight),
+    // Whoever does not list it any more starts no call there, whatever the last ten seconds say.
+    callsPerSecond: sum(listed, ({ windows }) => windows[rateWindow].picksPerSecond),
+    errorRate: calls === 0 ? null : errors / calls,
+    ewmaMs: ewma(listed),
+    isEwmaBound: false,
+    p99Ms: percentile(all, 0.99),
+    codes: codesOf(all),
+  };
+}
+
+function healthOf(listed: readonly InstanceFigures[]): Row['health'] {
+  const is = (state: CircuitState) => listed.some(({ circuit }) => circuit === state);
+  if (is('open')) return 'ejected';
+  if (is('half-open')) return 'probing';
+  const calls = sum(listed, ({ windows }) => windows[healthWindow].calls);
+  const errors = sum(listed, ({ windows }) => windows[healthWindow].errors);
+  if (calls === 0) return null;
+  return errors < calls ? 'healthy' : 'unhealthy';
+}
+
+/** By the calls behind it; alike where nobody calls. */
+function ewma(listed: readonly InstanceFigures[]): number | null {
+  const known = listed.flatMap(({ ewmaMs, windows }) =>
+    ewmaMs === null ? [] : [{ ewmaMs, calls: windows[rateWindow].calls }],
+  );
+  const calls = sum(known, (one) => one.calls);
+  if (calls === 0) return mean(known.map(({ ewmaMs }) => ewmaMs));
+  return sum(known, (one) => one.ewmaMs * one.calls) / calls;
+}
+
+function percentile(all: readonly InstanceFigures[], fraction: number): number | null {
+  const counts = new Map<number, number>();
+  for (const { latencies } of all) {
+    for (const [upToMs, attempts] of latencies) counts.set(upToMs, (counts.get(upToMs) ?? 0) + attempts);
+  }
+  const buckets = [...counts].sort(([a], [b]) => a - b);
+  let left = sum(buckets, ([, attempts]) => attempts) * fraction;
+  for (const [upToMs, attempts] of buckets) {
+    left -= attempts;
+    if (left <= 0) return upToMs;
+  }
+  return null;
+}
+
+function codesOf(all: readonly InstanceFigures[]): Record<string, number> {
+  const codes: Record<string, number> = {};
+  for (const one of all)
+    for (const [name, count] of Object.entries(one.codes)) codes[name] = (codes[name] ?? 0) + count;
+  return codes;
+}
+
+function sum<T>(values: readonly T[], of: (value: T) => number): number {
+  return values.reduce((total, value) => total + of(value), 0);
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : sum(values, (value) => value) / values.length;
+}

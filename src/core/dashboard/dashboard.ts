@@ -1,0 +1,138 @@
+import type { Clock } from '../model/clock.js';
+import { balanceNotices, skewOf, withShares } from './balance.js';
+import { type AddressFigures, type Feed, unknownFigures } from './feed.js';
+import type { Detail, Frame, Row } from './frame.js';
+import type { Registry, RegistryRow } from './registry.js';
+import { ringShares } from './ring-share.js';
+import type { DashboardSource } from './source.js';
+
+export interface DashboardParts {
+  /** Empty when no registry is asked and nobody said. */
+  readonly service: string;
+  readonly context: string;
+  /** Null: none is asked. */
+  readonly registry: Registry | null;
+  readonly feed: Feed;
+  readonly clock: Clock;
+}
+
+/** A ring of hundreds of nodes takes milliseconds to make. */
+const ringAgainMs = 1000;
+
+/** Joins what the registry says of a service with the figures of one source. */
+export class Dashboard implements DashboardSource {
+  readonly #parts: DashboardParts;
+  readonly #listeners = new Set<() => void>();
+  #looked: string | null = null;
+  #ring: { readonly version: number; readonly atMs: number; readonly shares: ReadonlyMap<string, number> } | null =
+    null;
+  #closed: Promise<void> | null = null;
+
+  constructor(parts: DashboardParts) {
+    this.#parts = parts;
+    const news = () => {
+      for (const listener of [...this.#listeners]) listener();
+    };
+    parts.registry?.onNews(news);
+    parts.feed.onNews(news);
+  }
+
+  /** When the source has nothing more to tell; absent: it never ends by itself. */
+  get ended(): Promise<void> | undefined {
+    return this.#parts.feed.ended;
+  }
+
+  frame(): Frame {
+    const { service, context, registry, feed, clock } = this.#parts;
+    const figures = feed.figures();
+    const registered = registry?.rows() ?? null;
+    const rows = withShares(registered ? joined(registered, figures, feed.unlisted()) : [...figures].map(unregistered));
+    if (!registered) rows.sort((a, b) => (a.address < b.address ? -1 : 1));
+    const balance = feed.sampleSeconds === null ? [] : balanceNotices(rows, feed.kind, feed.sampleSeconds);
+    const duplicates = registry?.duplicates() ?? [];
+    return {
+      at: new Date(clock.now()).toISOString(),
+      service,
+      context,
+      policy: feed.policy(),
+      source: feed.kind,
+      observers: feed.observers(),
+      view: feed.view,
+      staleForMs: registry?.staleForMs ?? null,
+      skew: skewOf(rows),
+      notices: [
+        ...feed.notices(),
+        ...balance,
+        ...duplicates.map((address) => `${address} is registered more than once`),
+      ],
+      rows,
+      detail: this.#detail(rows),
+    };
+  }
+
+  onNews(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
+  }
+
+  look(id: string | null): void {
+    this.#looked = id;
+    const registered = this.#parts.registry?.rows().find((row) => row.id === id);
+    this.#parts.feed.look(registered?.address ?? id);
+  }
+
+  views(): readonly string[] {
+    return this.#parts.feed.views();
+  }
+
+  select(view: string | null): void {
+    this.#parts.feed.select(view);
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= Promise.all([this.#parts.feed.close(), this.#parts.registry?.close()]).then(() => {});
+    return this.#closed;
+  }
+
+  #detail(rows: readonly Row[]): Detail | null {
+    const row = rows.find(({ id }) => id === this.#looked);
+    if (!row) return null;
+    const { registry, feed } = this.#parts;
+    const ringShare = row.state === 'up' || row.state === null ? (this.#shares(rows).get(row.address) ?? null) : null;
+    return { id: row.id, history: registry?.history(row.id) ?? [], ringShare, ...feed.detail(row.address) };
+  }
+
+  #shares(rows: readonly Row[]): ReadonlyMap<string, number> {
+    // Without a registry the set is what the figures name: its size tells of nearly every change.
+    const version = this.#parts.registry?.version ?? rows.length;
+    const now = this.#parts.clock.monotonic();
+    if (this.#ring?.version === version || (this.#ring && now - this.#ring.atMs < ringAgainMs))
+      return this.#ring.shares;
+    const up = rows.filter(({ state, address }) => (state === 'up' || state === null) && address !== '');
+    this.#ring = { version, atMs: now, shares: ringShares(up.map(({ address }) => address)) };
+    return this.#ring.shares;
+  }
+}
+
+/** Calls that go to what is not registered are shown as well: that is what one looks for. */
+function joined(
+  registered: readonly RegistryRow[],
+  figures: ReadonlyMap<string, AddressFigures>,
+  unlisted: AddressFigures,
+) {
+  const known = new Set(registered.map(({ address }) => address));
+  const rows = registered.map((row) => {
+    const found = figures.get(row.address);
+    return { ...(found ?? (row.state === 'up' ? unknownFigures : unlisted)), ...row };
+  });
+  const others = [...figures].filter(([address, { callsPerSecond }]) => !known.has(address) && callsPerSecond !== 0);
+  if (others.length === 0) return rows;
+  return [
+    ...rows,
+    ...others.map(([address, found]) => ({ ...unregistered([address, found]), state: 'gone' as const })),
+  ].sort((a, b) => (a.address < b.address ? -1 : a.address > b.address ? 1 : a.id < b.id ? -1 : 1));
+}
+
+function unregistered([address, figures]: readonly [string, AddressFigures]) {
+  return { ...figures, id: address, address, name: '', state: null, weight: null, zone: '', lease: null, pause: null };
+}

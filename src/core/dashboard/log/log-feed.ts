@@ -1,0 +1,166 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../model/clock.js';
+import { formatDuration } from '../../model/duration.js';
+import { messageOf } from '../../model/errors.js';
+import { LogStatistics, silentMs } from '../../stats/gozero-log/figures.js';
+import { readingsOf } from '../../stats/gozero-log/load.js';
+import { GozeroLogReader, type LogSample } from '../../stats/gozero-log/reader.js';
+import { type AddressFigures, type Feed, unknownFigures } from '../feed.js';
+import type { Detail } from '../frame.js';
+import { followFile } from './follow-file.js';
+
+export interface LogInputs {
+  readonly files: readonly string[];
+  /** Read besides the files; null: not. */
+  readonly stdin: Readable | null;
+}
+
+/** The name of stdin among the inputs. */
+const stdinName = '-';
+/** go-zero writes a line a minute. */
+const lineSeconds = 60;
+
+/** Figures from go-zero's own statistics lines. */
+export class LogFeed implements Feed {
+  readonly kind = 'log';
+  readonly sampleSeconds = lineSeconds;
+  readonly ended: Promise<void>;
+  /** All that the files held when they were opened is read. */
+  readonly caughtUp: Promise<unknown>;
+  view: string | null = null;
+  readonly #reader = new GozeroLogReader();
+  readonly #statistics = new LogStatistics();
+  readonly #clock: Clock;
+  readonly #inputs: LogInputs;
+  readonly #closing = new AbortController();
+  readonly #troubles = new Map<string, string>();
+  readonly #reading: Promise<unknown>;
+  #isForeign: (addresses: readonly string[]) => boolean = () => false;
+  #onNews: () => void = () => {};
+  /** Computed once a line, not once a frame. */
+  #figures: ReadonlyMap<string, AddressFigures> | null = null;
+
+  constructor(inputs: LogInputs, clock: Clock) {
+    this.#inputs = inputs;
+    this.#clock = clock;
+    const caught = inputs.files.map((path) => this.#follow(path));
+    const { stdin } = inputs;
+    const piped = stdin ? this.#pipe(stdin) : null;
+    this.caughtUp = Promise.all(caught.map(({ first }) => first));
+    this.#reading = Promise.all(caught.map(({ all }) => all));
+    // A file may always grow; a pipe that has ended is over.
+    this.ended = piped && inputs.files.length === 0 ? piped : new Promise(() => {});
+  }
+
+  /** Lines that name none of these instances are of another service that the same process calls. */
+  restrict(isOurs: (address: string) => boolean): void {
+    this.#isForeign = (addresses) => !addresses.some(isOurs);
+    this.#figures = null;
+  }
+
+  policy(): string {
+    return 'p2c_ewma';
+  }
+
+  observers(): number {
+    return this.#statistics.streams().filter(({ behindMs }) => behindMs <= silentMs).length;
+  }
+
+  figures(): ReadonlyMap<string, AddressFigures> {
+    this.#figures ??= new Map(
+      [...this.#statistics.figures(this.view, this.#isForeign)].map(([address, { ewmaBoundMs, load, ...known }]) => {
+        const { inFlight, callsPerSecond } = known;
+        const isEwmaBound = ewmaBoundMs !== null;
+        return [address, { ...unknownFigures, load, inFlight, callsPerSecond, ewmaMs: ewmaBoundMs, isEwmaBound }];
+      }),
+    );
+    return this.#figures;
+  }
+
+  unlisted(): AddressFigures {
+    return unknownFigures;
+  }
+
+  notices(): readonly string[] {
+    const notices = [...this.#troubles].map(([name, why]) => `${name} cannot be read: ${why}`);
+    const streams = this.#statistics.streams();
+    if (streams.length === 0) return [...notices, 'no statistics line of go-zero yet: a client writes one a minute'];
+    const { newestMs } = this.#statistics;
+    const oldMs = newestMs === null ? 0 : this.#clock.now() - newestMs;
+    if (oldMs > silentMs) notices.push(`the newest statistics line is ${formatDuration(oldMs)} old`);
+    for (const { stream, behindMs, isCut } of streams) {
+      if (behindMs > silentMs) notices.push(`${stream} has been silent for ${formatDuration(behindMs)}: left out`);
+      if (isCut) notices.push(`${stream} cuts its lines, and instances are missing: raise its MaxContentLength`);
+    }
+    if (this.figures().size === 0) notices.push('no statistics line names an instance of this service');
+    return notices;
+  }
+
+  look(): void {}
+
+  detail(address: string): Pick<Detail, 'trace' | 'readings'> {
+    const conns = this.#statistics.loads(address, this.view);
+    const [load] = conns;
+    // The mean of several clients' loads is the load of none of them.
+    return { trace: [], readings: conns.length === 1 && load !== undefined ? readingsOf(load) : [] };
+  }
+
+  views(): readonly string[] {
+    return this.#statistics.streams().map(({ stream }) => stream);
+  }
+
+  select(view: string | null): void {
+    this.view = view;
+    this.#figures = null;
+  }
+
+  onNews(listener: () => void): void {
+    this.#onNews = listener;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#inputs.stdin?.destroy();
+    await this.#reading;
+  }
+
+  #add(samples: readonly LogSample[]): void {
+    for (const sample of samples) this.#statistics.add(sample);
+    if (samples.length === 0) return;
+    this.#figures = null;
+    this.#onNews();
+  }
+
+  #follow(path: string): { readonly first: Promise<void>; readonly all: Promise<void> } {
+    let caughtUp = () => {};
+    const first = new Promise<void>((resolve) => (caughtUp = resolve));
+    const all = followFile(
+      path,
+      {
+        data: (chunk) => this.#add(this.#reader.push(path, chunk)),
+        restarted: () => this.#add(this.#reader.end(path)),
+        caughtUp,
+        trouble: (reason) => {
+          if (reason === null) this.#troubles.delete(path);
+          else this.#troubles.set(path, reason);
+        },
+      },
+      this.#clock,
+      this.#closing.signal,
+    );
+    return { first, all };
+  }
+
+  #pipe(stdin: Readable): Promise<void> {
+    return new Promise((resolve) => {
+      stdin.on('data', (chunk: Buffer) => this.#add(this.#reader.push(stdinName, chunk)));
+      stdin.on('error', (error) => this.#troubles.set(stdinName, messageOf(error)));
+      stdin.once('close', () => {
+        this.#add(this.#reader.end(stdinName));
+        resolve();
+      });
+      // A file as stdin ends without closing.
+      stdin.once('end', () => stdin.destroy());
+    });
+  }
+}

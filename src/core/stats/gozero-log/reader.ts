@@ -1,0 +1,69 @@
+import { LineSplitter } from './lines.js';
+import { type Conn, hasMarker, parseStatisticsLine } from './parse.js';
+
+/** One statistics line of one client. */
+export interface LogSample {
+  /** Whose it is: the input, and where its lines name their writer, that as well. */
+  readonly stream: string;
+  /** Milliseconds since the epoch; null when the line does not tell it in a format that we know. */
+  readonly atMs: number | null;
+  readonly conns: readonly Conn[];
+  /** It was cut, and tells of more instances than these. */
+  readonly isCut: boolean;
+}
+
+/** Tails of torn writes are waited for over so many lines. */
+const longestDistrust = 16;
+const recordStarts = [/p2c - /g, /\{"/g, /\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/g];
+
+interface Input {
+  readonly lines: LineSplitter;
+  /** Beginnings without an end: their ends will follow, perhaps behind somebody else's beginning. */
+  open: number;
+  distrusted: number;
+}
+
+/** Makes samples of the bytes of any number of inputs. Whatever is no statistics line is passed over. */
+export class GozeroLogReader {
+  readonly #inputs = new Map<string, Input>();
+
+  /** `input` names the file; `chunk` may begin and end anywhere. */
+  push(input: string, chunk: Uint8Array): readonly LogSample[] {
+    const state = this.#input(input);
+    return state.lines.push(chunk).flatMap((line) => this.#read(input, state, line));
+  }
+
+  /** The input has ended: its last line counts without a line end. */
+  end(input: string): readonly LogSample[] {
+    const state = this.#input(input);
+    this.#inputs.delete(input);
+    return this.#read(input, state, state.lines.end());
+  }
+
+  #input(name: string): Input {
+    const known = this.#inputs.get(name) ?? { lines: new LineSplitter(), open: 0, distrusted: 0 };
+    this.#inputs.set(name, known);
+    return known;
+  }
+
+  #read(name: string, input: Input, line: string): readonly LogSample[] {
+    if (line === '') return [];
+    const wasOpen = input.open > 0;
+    this.#count(input, line);
+    // W1's beginning and W2's end read as one good line: after a torn one they are not told apart.
+    if (wasOpen || !hasMarker(line)) return [];
+    const read = parseStatisticsLine(line);
+    if (!read) return [];
+    const { writer, ...sample } = read;
+    return [{ stream: writer === '' ? name : `${name} ${writer}`, ...sample }];
+  }
+
+  #count(input: Input, line: string): void {
+    const starts = Math.max(...recordStarts.map((start) => line.match(start)?.length ?? 0));
+    input.open = Math.max(0, input.open + starts - 1);
+    input.distrusted = input.open > 0 ? input.distrusted + 1 : 0;
+    if (input.distrusted <= longestDistrust) return;
+    input.open = 0;
+    input.distrusted = 0;
+  }
+}

@@ -1,0 +1,207 @@
+/** The dashboard where nothing can be drawn, as a process, on a real etcd and real servers. */
+import { appendFileSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import type { Frame, Row } from '../../src/core/dashboard/frame.js';
+import { type Live, run, start } from '../support/cli.js';
+import { type EtcdProcess, etcdctl, startEtcd } from '../support/etcd-process.js';
+import { type ServerOptions, type ServerProcess, startServerProcess } from '../support/grpc-server-process.js';
+import { until } from '../support/until.js';
+
+const withinMs = 20_000;
+let etcd: EtcdProcess;
+beforeAll(async () => {
+  etcd = await startEtcd();
+});
+const endings: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0).reverse()) await end();
+});
+afterAll(() => etcd.stop());
+
+async function server(options: ServerOptions = {}): Promise<ServerProcess> {
+  const started = await startServerProcess(options);
+  endings.push(() => started.stop());
+  return started;
+}
+
+function dashboard(...args: string[]): Live {
+  const started = start(['dashboard', ...args], { env: { LBCTL_ENDPOINTS: etcd.endpoint } });
+  endings.push(() => started.kill());
+  return started;
+}
+
+function frames(live: Live): Frame[] {
+  const lines = live.stdout().split('\n').slice(0, -1);
+  return lines.map((line) => JSON.parse(line));
+}
+const last = (live: Live): Frame | undefined => frames(live).at(-1);
+const rowOf = (frame: Frame | undefined, address: string): Row | undefined =>
+  frame?.rows.find((row) => row.address === address);
+
+describe('probe', () => {
+  test('calls the instances, and tells who is slow, fails, does not answer, and is paused', async () => {
+    const [fast, slow, failing, plain] = await Promise.all([
+      server(),
+      server({ latencyMs: 60 }),
+      server({ health: 'NOT_SERVING' }),
+      server({ health: null }),
+    ]);
+    const dead = '127.0.0.1:9';
+    const lease = (await etcdctl(etcd.endpoint, 'lease', 'grant', '600')).split(' ')[1] ?? '';
+    for (const [id, address] of [fast.address, slow.address, failing.address, plain.address, dead].entries()) {
+      await etcdctl(etcd.endpoint, 'put', `probed.rpc/${id}`, address, `--lease=${lease}`);
+    }
+    const live = dashboard('probed.rpc', '-o', 'ndjson', '--interval', '200ms', '--probe-rate', '40');
+    const row = (address: string) => rowOf(last(live), address);
+    const isKnown = () => row(slow.address)?.ewmaMs && row(failing.address)?.health && row(plain.address)?.health;
+    await until(() => isKnown() && (row(slow.address)?.lease?.remainingSeconds ?? 0) > 500, withinMs, 'figures');
+    expect(last(live)).toMatchObject({ service: 'probed.rpc', source: 'probe', policy: 'p2c_ewma', staleForMs: null });
+    expect(last(live)?.rows).toHaveLength(5);
+    expect(row(fast.address)).toMatchObject({ state: 'up', health: 'healthy', errorRate: 0, weight: 1 });
+    // To a client without the service UNIMPLEMENTED is an answer.
+    expect(row(plain.address)).toMatchObject({ health: 'healthy', errorRate: 0 });
+    expect(row(failing.address)).toMatchObject({ health: 'unhealthy', errorRate: 1 });
+    expect(row(dead)).toMatchObject({ state: 'up', health: null, ewmaMs: null, errorRate: null });
+    expect(row(slow.address)?.ewmaMs).toBeGreaterThan(55);
+    expect(row(slow.address)?.ewmaMs).toBeLessThan(120);
+    expect(row(slow.address)?.p99Ms).toBeGreaterThan(55);
+    expect(row(slow.address)?.lease?.ttlSeconds).toBe(600);
+
+    const paused = await run(['pause', 'probed.rpc', fast.address, '--strategy', 'mask', '--verify', '0'], {
+      env: { LBCTL_ENDPOINTS: etcd.endpoint },
+    });
+    expect(paused.code, paused.stderr).toBe(0);
+    await until(() => row(fast.address)?.state === 'paused', withinMs, 'the pause');
+    await until(() => row(fast.address)?.callsPerSecond === 0, 1000, 'a rate of 0');
+    expect(row(fast.address)).toMatchObject({ id: fast.address, pause: { reason: '' } });
+    live.child.kill('SIGINT');
+    expect((await live.ended).code).toBe(130);
+  });
+
+  test('the rates are those that the servers count', async () => {
+    const servers = await Promise.all([server(), server()]);
+    for (const [id, { address }] of servers.entries()) {
+      await etcdctl(etcd.endpoint, 'put', `counted.rpc/${id}`, address);
+    }
+    const live = dashboard('counted.rpc', '-o', 'ndjson', '--interval', '200ms', '--probe-rate', '100');
+    await until(() => frames(live).length > 60, withinMs, 'twelve seconds');
+    const frame = last(live);
+    live.child.kill('SIGTERM');
+    expect((await live.ended).code).toBe(143);
+    const at = Date.parse(frame?.at ?? '');
+    let all = 0;
+    for (const { address, counts } of servers) {
+      const { times } = await counts();
+      const counted = times.filter((time) => time > at - 10_000 && time <= at).length / 10;
+      expect(rowOf(frame, address)?.callsPerSecond, address).toBeGreaterThan(counted * 0.97 - 0.3);
+      expect(rowOf(frame, address)?.callsPerSecond, address).toBeLessThan(counted * 1.03 + 0.3);
+      all += counted;
+    }
+    expect(all).toBeGreaterThan(90);
+    expect(all).toBeLessThan(110);
+    expect(frame?.rows.reduce((sum, { share }) => sum + (share ?? 0), 0)).toBeCloseTo(1, 5);
+  });
+
+  test('rows stay when etcd is gone, marked stale with their age, and live again when it is back', async () => {
+    const own = await startEtcd();
+    endings.push(() => own.stop());
+    const { address } = await server();
+    await etcdctl(own.endpoint, 'put', 'outage.rpc/1', address);
+    const live = dashboard('outage.rpc', '-o', 'ndjson', '--interval', '200ms', '--endpoints', own.endpoint);
+    await until(() => rowOf(last(live), address)?.health === 'healthy', withinMs, 'an answer');
+    await own.kill();
+    await until(() => (last(live)?.staleForMs ?? 0) > 2000, withinMs, 'stale');
+    expect(rowOf(last(live), address)).toMatchObject({ state: 'up', health: 'healthy' });
+    await own.restart();
+    await until(() => last(live)?.staleForMs === null, 5000, 'live');
+    expect(rowOf(last(live), address)?.state).toBe('up');
+  });
+});
+
+describe('log', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'lbctl-dashboard-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+  const recorded = (encoding: string) => `test/fixtures/gozero-stat.${encoding}.log`;
+
+  test.each([
+    ['json', { slow: 8997, requests: [2651, 5158, 59, 1132], seconds: 60.002 }],
+    ['plain', { slow: 8988, requests: [5217, 2604, 59, 1120], seconds: 60 }],
+  ])('shows the rates, shares and averages of recorded %s lines without etcd', async (encoding, expected) => {
+    const args = ['dashboard', '--log', recorded(encoding), '--interval', '100ms', '--json'];
+    const { code, stdout, stderr } = await run(args, { env: { LBCTL_ENDPOINTS: '127.0.0.1:1' } });
+    expect(code, stderr).toBe(0);
+    const frame: Frame & { schemaVersion: number } = JSON.parse(stdout);
+    expect(frame).toMatchObject({ schemaVersion: 1, source: 'log', observers: 1, staleForMs: null });
+    const all = expected.requests.reduce((sum, reqs) => sum + reqs, 0);
+    for (const [index, reqs] of expected.requests.entries()) {
+      const row = rowOf(frame, `127.0.0.1:${9401 + index}`);
+      expect(row?.callsPerSecond).toBeCloseTo(reqs / expected.seconds, 6);
+      expect(row?.share).toBeCloseTo(reqs / all, 6);
+      expect(row).toMatchObject({ inFlight: null, isEwmaBound: true, errorRate: null, state: null, lease: null });
+    }
+    const slow = rowOf(frame, '127.0.0.1:9403');
+    expect(slow?.load).toBe(expected.slow);
+    expect(slow?.ewmaMs).toBeCloseTo(expected.slow ** 2 / 1e6, 6);
+    expect(frame.notices.filter((notice) => /9404 looks as if it failed fast/.test(notice))).toHaveLength(1);
+    expect(frame.notices.filter((notice) => /940[12] takes 5[78] % of the calls/.test(notice))).toHaveLength(1);
+  });
+
+  test('a pipe ends the dashboard when it ends, and its clients add up', async () => {
+    const both = ['json', 'plain'].map((encoding) =>
+      readFileSync(recorded(encoding), 'utf8').replace(/^(?=.)/gm, `[pod/shop-${encoding}/shop] `),
+    );
+    const { code, stdout } = await run(['dashboard', '--log', '-', '-o', 'ndjson', '--interval', '1m'], {
+      stdin: both.join(''),
+    });
+    expect(code).toBe(0);
+    const frame = JSON.parse(stdout);
+    expect(frame.observers).toBe(2);
+    expect(rowOf(frame, '127.0.0.1:9401')?.callsPerSecond).toBeCloseTo((2651 + 5217) / 60, 1);
+  });
+
+  test('a file is waited for, followed, and followed on over a rotation and a truncation', async () => {
+    const file = path.join(folder, 'stat.log');
+    const live = dashboard('--log', file, '-o', 'ndjson', '--interval', '100ms');
+    const load = () => rowOf(last(live), '10.0.0.1:80')?.load;
+    const line = (number: number) =>
+      `{"@timestamp":"2026-11-30T00:5${number}:25.811Z","content":"p2c - conn: 10.0.0.1:80, load: ${number}000, reqs: 6","level":"stat"}\n`;
+    await until(() => last(live)?.notices[0]?.includes('stat.log cannot be read: it is not there'), withinMs, 'a word');
+    writeFileSync(file, line(1).slice(0, 60));
+    appendFileSync(file, line(1).slice(60));
+    await until(() => load() === 1000, withinMs, 'the first line');
+    expect(last(live)?.notices.join()).not.toContain('cannot be read');
+    appendFileSync(file, line(2));
+    renameSync(file, `${file}.1`);
+    writeFileSync(file, line(3));
+    await until(() => load() === 3000, withinMs, 'the line after the rotation');
+    expect(rowOf(last(live), '10.0.0.1:80')?.callsPerSecond).toBeCloseTo(0.1, 5);
+    truncateSync(file);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    appendFileSync(file, line(4));
+    await until(() => load() === 4000, withinMs, 'the line after the truncation');
+  });
+
+  test('with a service its rows are those of the registry, and what other services are called is left out', async () => {
+    await etcdctl(etcd.endpoint, 'put', 'logged.rpc/1', '127.0.0.1:9401');
+    await etcdctl(etcd.endpoint, 'put', 'logged.rpc/2', '127.0.0.1:9409');
+    const file = path.join(folder, 'two.log');
+    const other =
+      '{"@timestamp":"2026-11-30T00:57:26.000Z","content":"p2c - conn: 10.9.9.9:1, load: 5000, reqs: 7","level":"stat"}\n';
+    writeFileSync(file, readFileSync(recorded('json'), 'utf8') + other);
+    const args = ['dashboard', 'logged.rpc', '--log', file, '--json', '--interval', '100ms'];
+    const { stdout, code } = await run(args, { env: { LBCTL_ENDPOINTS: etcd.endpoint } });
+    expect(code).toBe(0);
+    const { rows }: Frame = JSON.parse(stdout);
+    const states = Object.fromEntries(rows.map(({ address, state }) => [address, state]));
+    expect(states).toEqual({
+      '127.0.0.1:9401': 'up',
+      '127.0.0.1:9402': 'gone',
+      '127.0.0.1:9403': 'gone',
+      '127.0.0.1:9404': 'gone',
+      '127.0.0.1:9409': 'up',
+    });
+    expect(rows.at(-1)).toMatchObject({ load: null, callsPerSecond: null, share: null });
+  });
+});
