@@ -1,6 +1,7 @@
 /**
  * The dashboard with made-up figures, for real terminals: tsx test/support/synthetic-dashboard-process.ts
  * [--instances N] [--interval MS] [--write] [--crash-after MS] [--reject-after MS] [--refuse]
+ * With --measure SECONDS it ends by itself, and says what it has cost: node --expose-gc makes memory exact.
  * Says at the end, on the terminal it gave back, how it ended.
  */
 import { setTimeout as delay } from 'node:timers/promises';
@@ -19,6 +20,7 @@ const { values } = parseArgs({
     'crash-after': { type: 'string' },
     'reject-after': { type: 'string' },
     'exit-after': { type: 'string' },
+    measure: { type: 'string' },
   },
 });
 
@@ -45,6 +47,37 @@ later(values['reject-after'], () => {
 });
 later(values['exit-after'], () => process.exit(7));
 
+const ended = new AbortController();
+let cost = '';
+if (values.measure !== undefined) {
+  const seconds = Number(values.measure);
+  // What starting takes is not what staying open takes.
+  const warmUpMs = Math.min(10_000, seconds * 250);
+  setTimeout(() => {
+    const before = { cpu: process.cpuUsage(), memory: memory(), at: performance.now() };
+    setTimeout(
+      () => {
+        const used = process.cpuUsage(before.cpu);
+        const after = memory();
+        const cores = (used.user + used.system) / 1000 / (performance.now() - before.at);
+        cost = JSON.stringify({
+          cores,
+          heapMb: [before.memory.heap, after.heap],
+          rssMb: [before.memory.rss, after.rss],
+        });
+        ended.abort();
+      },
+      seconds * 1000 - warmUpMs,
+    );
+  }, warmUpMs);
+}
+
+function memory() {
+  globalThis.gc?.();
+  const { heapUsed, rss } = process.memoryUsage();
+  return { heap: heapUsed / 2 ** 20, rss: rss / 2 ** 20 };
+}
+
 function later(ms: string | undefined, what: () => void): void {
   if (ms !== undefined) setTimeout(what, Number(ms));
 }
@@ -61,9 +94,10 @@ try {
     hints: ['In another terminal: lbctl pause greeter.rpc'],
     stdin: process.stdin,
     stdout: process.stdout,
-    signal: new AbortController().signal,
+    signal: ended.signal,
   });
   process.stdout.write(`ended: ${end.how}\n`);
+  if (cost !== '') process.stdout.write(`cost: ${cost}\n`);
   for (const command of end.commands) process.stdout.write(`${command}\n`);
 } catch (error) {
   process.stdout.write(`refused: ${error instanceof Error ? error.message : error}\n`);

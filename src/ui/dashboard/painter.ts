@@ -1,10 +1,8 @@
-import type { Size } from './state.js';
-
 /** Puts lines on the screen. */
 export interface Painter {
   draw(lines: readonly string[]): void;
-  /** The screen is empty, and may have another size. */
-  restart(size: Size): void;
+  /** The screen is empty again. */
+  restart(): void;
   close(): void;
 }
 

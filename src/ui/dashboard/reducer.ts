@@ -48,7 +48,7 @@ export function reduce(state: State, event: Event, around: Surroundings): Step {
 function dispatch(state: State, event: Event, around: Surroundings): Step {
   switch (event.kind) {
     case 'frame':
-      return state.isFrozen ? just(state) : just(withFrame(state, event.frame, event.isSample));
+      return state.isFrozen ? just(state) : withFrame(state, event.frame, event.isSample);
     case 'size': {
       // A question of which the command cannot be read is no question.
       const mode: Mode = isTiny(event.size) && state.mode.kind === 'confirm' ? { kind: 'table' } : state.mode;
@@ -215,13 +215,14 @@ function moved(state: State, by: Extract<Command, { kind: 'move' }>['by']): Stat
   return { ...state, cursor: visible[to]?.id ?? null };
 }
 
-function withFrame(state: State, frame: Frame, isSample: boolean): State {
+function withFrame(state: State, frame: Frame, isSample: boolean): Step {
   const trends = isSample ? recordTrends(state.trends, frame.rows) : state.trends;
   const next = reordered({ ...state, frame, trends });
   const { mode } = state;
-  if (mode.kind !== 'detail' || frame.rows.some((row) => row.id === mode.id)) return next;
+  if (mode.kind !== 'detail' || frame.rows.some((row) => row.id === mode.id)) return just(next);
   const address = state.frame?.rows.find((row) => row.id === mode.id)?.address ?? 'the instance';
-  return say({ ...next, mode: { kind: 'table' } }, `${address} has left`);
+  const table: State = { ...next, mode: { kind: 'table' } };
+  return { state: say(table, `${address} has left`), effects: [{ kind: 'look', id: null }] };
 }
 
 function filtered(state: State, filter: string): State {

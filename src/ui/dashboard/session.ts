@@ -151,7 +151,7 @@ export class Session implements Surroundings {
         this.#refresh(false);
         return;
       case 'redraw':
-        this.#painter.restart(this.#state.size);
+        this.#painter.restart();
         return;
       case 'suspend':
         this.#terminal.suspend();

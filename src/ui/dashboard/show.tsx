@@ -30,7 +30,7 @@ export async function showDashboard(options: DashboardOptions): Promise<Dashboar
     setImmediate(() => {
       if (session.isOver) return;
       opened = open(options, session);
-      void drawWithInk(options, terminal, screen, session, style);
+      void drawWithInk(options, screen, session, style);
     });
     const how = await ended;
     return { how, frame: session.frame, commands: session.commands };
@@ -62,18 +62,12 @@ async function closeWhenOpen(opened: Promise<DashboardSource | null>): Promise<v
   else await source?.close();
 }
 
-async function drawWithInk(
-  options: DashboardOptions,
-  terminal: Terminal,
-  screen: Painter,
-  session: Session,
-  style: Style,
-) {
+async function drawWithInk(options: DashboardOptions, screen: Painter, session: Session, style: Style) {
   try {
     // React's development build keeps every render it timed.
     process.env.NODE_ENV ??= 'production';
     const [{ InkPainter }, width] = await Promise.all([import('./ink-painter.js'), wideMeasure()]);
-    session.paintWith(new InkPainter(screen, options.stdin, terminal.size), { style, width });
+    session.paintWith(new InkPainter(screen, options.stdin), { style, width });
   } catch (error) {
     session.fail(error);
   }
