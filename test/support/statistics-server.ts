@@ -36,7 +36,13 @@ export async function startStatisticsServer(clients: readonly ClientFigures[] = 
         ...client,
         trace: client.trace.filter(({ compared }) => compared.some(({ address }) => address === trace)),
       }));
-      const line = JSON.stringify({ schemaVersion: 1, host: 'here', pid: 1, at: '2026-11-30T00:00:00Z', clients: told });
+      const line = JSON.stringify({
+        schemaVersion: 1,
+        host: 'here',
+        pid: 1,
+        at: '2026-11-30T00:00:00Z',
+        clients: told,
+      });
       // In two writes: a reader must not take a chunk for a line.
       response.write(line.slice(0, line.length / 2));
       response.write(`${line.slice(line.length / 2)}\n`);

@@ -49,7 +49,8 @@ export class ReplaySource implements DashboardSource {
 
   frame(): Frame {
     if (this.#damaged === 0) return this.#frame;
-    const notice = `${this.#damaged} lines of the recording are damaged and left out`;
+    const lines = this.#damaged === 1 ? '1 line' : `${this.#damaged} lines`;
+    const notice = `${lines} of the recording could not be read, and left out`;
     return { ...this.#frame, notices: [...this.#frame.notices, notice] };
   }
 

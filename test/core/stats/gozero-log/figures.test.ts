@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LogStatistics } from '../../../../src/core/stats/gozero-log/figures.js';
 import { ewmaBoundMs, inFlightOf, readingsOf } from '../../../../src/core/stats/gozero-log/load.js';
-import { GozeroLogReader } from '../../../../src/core/stats/gozero-log/reader.js';
+import { GozeroLogReader, type LogSample } from '../../../../src/core/stats/gozero-log/reader.js';
 
 describe('a load', () => {
   test('of 2236 with none in flight is 5 ms', () => {
@@ -45,7 +45,7 @@ const line = (stream: string, seconds: number | null, ...conns: ReturnType<typeo
   isCut: false,
 });
 
-function told(...lines: ReturnType<typeof line>[]): LogStatistics {
+function told(...lines: LogSample[]): LogStatistics {
   const statistics = new LogStatistics();
   for (const one of lines) statistics.add(one);
   return statistics;

@@ -163,7 +163,11 @@ describe('torn writes', () => {
         let file = '';
         for (const { writer, cut } of steps) {
           const isNew = pending[writer] === '';
-          if (isNew) pending[writer] = writers[writer]?.(written[writer]++ ?? 0) ?? '';
+          if (isNew) {
+            const index = written[writer] ?? 0;
+            written[writer] = index + 1;
+            pending[writer] = writers[writer]?.(index) ?? '';
+          }
           const line = pending[writer] ?? '';
           // A beginning holds the time at least: a pipe is torn at thousands of bytes, not at the first few.
           const least = isNew ? 45 : 1;
