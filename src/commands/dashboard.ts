@@ -3,6 +3,9 @@ import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { dashboardRequest } from '../cli/dashboard/request.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
+import { once } from '../cli/once.js';
+import { keyboard } from '../cli/output/keyboard.js';
+import { isLiveScreen } from '../cli/output/live.js';
 
 export default class Dashboard extends BaseCommand {
   static override summary = 'Watch the load of each instance of a service, live: calls, latency, errors, health.';
@@ -49,17 +52,20 @@ export default class Dashboard extends BaseCommand {
   protected async perform(): Promise<Outcome | number> {
     const { args, flags } = await this.parse(Dashboard);
     const request = dashboardRequest(args.service, flags);
-    const { runPlain } = await import('../cli/dashboard/run.js');
-    return runPlain(request, {
+    const { runLive, runPlain } = await import('../cli/dashboard/run.js');
+    const settings = once(() => this.settings(flags));
+    const context = {
       lifetime: this.lifetime,
       format: this.format,
       view: await this.view(),
-      etcd: async () => {
-        const settings = await this.settings(flags);
-        return { settings, connection: await this.open(settings) };
-      },
-      tell: (line) => this.tell(line),
-      print: (text) => this.print(text),
-    });
+      flags,
+      settings,
+      connection: once(async () => this.open(await settings())),
+      tell: (line: string) => this.tell(line),
+      print: (text: string) => this.print(text),
+    };
+    const canShow = this.format === 'table' && isLiveScreen(process.env);
+    const keys = canShow ? keyboard(flags.log?.includes('-') === true) : null;
+    return keys ? runLive(request, context, keys) : runPlain(request, context);
   }
 }

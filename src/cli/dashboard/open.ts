@@ -5,7 +5,7 @@ import type { DashboardSource } from '../../core/dashboard/source.js';
 import type { Etcd, EtcdSettings } from '../../core/etcd/port.js';
 import { type Clock, sleep, systemClock } from '../../core/model/clock.js';
 import { noInstances } from '../../core/discovery/no-instances.js';
-import type { DashboardInput } from './request.js';
+import type { DashboardInput, DashboardRequest } from './request.js';
 
 /** A source that may come to an end by itself: a recording, a pipe. */
 export interface EndingSource extends DashboardSource {
@@ -13,8 +13,10 @@ export interface EndingSource extends DashboardSource {
 }
 
 export interface Surroundings {
-  /** Settings, and a connection with them. */
-  etcd(): Promise<{ readonly settings: EtcdSettings; readonly connection: Etcd }>;
+  /** How etcd is reached. */
+  settings(): Promise<EtcdSettings>;
+  /** The one connection. */
+  connection(): Promise<Etcd>;
   tell(line: string): void;
 }
 
@@ -22,14 +24,31 @@ export interface Surroundings {
 const catchUpMs = 2000;
 
 /** @throws NO_INSTANCE with similar names, USAGE, ETCD_*. */
-export async function openSource(input: DashboardInput, surroundings: Surroundings): Promise<EndingSource> {
+export async function openSource(request: DashboardRequest, surroundings: Surroundings): Promise<EndingSource> {
+  const { input, record, intervalMs } = request;
+  const source = await openInput(input, intervalMs, surroundings);
+  if (record === null) return source;
+  try {
+    const { RecordedSource } = await import('../../core/dashboard/recording/record.js');
+    return await RecordedSource.open(record, source, intervalMs, systemClock);
+  } catch (error) {
+    await source.close();
+    throw error;
+  }
+}
+
+async function openInput(input: DashboardInput, intervalMs: number, surroundings: Surroundings): Promise<EndingSource> {
   if (input.kind === 'log') return openLog(input, surroundings);
-  if (input.kind === 'replay') throw new Error('not yet');
-  const { settings, connection } = await surroundings.etcd();
+  if (input.kind === 'replay') {
+    const { ReplaySource } = await import('../../core/dashboard/recording/replay.js');
+    return ReplaySource.open(input.file, systemClock);
+  }
+  const settings = await surroundings.settings();
+  const connection = await surroundings.connection();
   const registry = await openRegistry(connection, input.service, surroundings);
   try {
     if (registry.rows().length === 0) throw await noInstances(connection, input.service);
-    const feed = await openFeed(input, settings, connection);
+    const feed = await openFeed(input, intervalMs, settings, connection);
     const context = settings.endpoints.join(',');
     return new Dashboard({ service: input.service, context, registry, feed, clock: systemClock });
   } catch (error) {
@@ -40,11 +59,15 @@ export async function openSource(input: DashboardInput, surroundings: Surroundin
 
 async function openFeed(
   input: Extract<DashboardInput, { service: string }> & { kind: 'probe' | 'observers' },
+  intervalMs: number,
   settings: EtcdSettings,
-  _connection: Etcd,
+  etcd: Etcd,
 ): Promise<Feed> {
   const { service } = input;
-  if (input.kind === 'observers') throw new Error('not yet');
+  if (input.kind === 'observers') {
+    const { ObserversFeed } = await import('../../core/dashboard/observers/observers-feed.js');
+    return new ObserversFeed({ etcd, service, view: input.observer, intervalMs, clock: systemClock });
+  }
   const { ProbeFeed, usualProbeRate } = await import('../../core/dashboard/probe/probe-feed.js');
   const { callsPerSecond: asked } = input;
   const callsPerSecond = asked === null ? usualProbeRate : () => asked;
@@ -57,13 +80,13 @@ async function openLog(
   clock: Clock = systemClock,
 ): Promise<EndingSource> {
   const { LogFeed } = await import('../../core/dashboard/log/log-feed.js');
-  const asked = service === null ? null : await surroundings.etcd();
-  const registry = service !== null && asked ? await openRegistry(asked.connection, service, surroundings) : null;
+  const settings = service === null ? null : await surroundings.settings();
+  const registry = service === null ? null : await openRegistry(await surroundings.connection(), service, surroundings);
   const feed = new LogFeed({ files, stdin: stdin ? process.stdin : null }, clock);
   if (registry) feed.restrict((address) => registry.hasKnown(address));
   await Promise.race([feed.caughtUp, sleep(clock, catchUpMs)]);
   const inputs = [...files, ...(stdin ? ['stdin'] : [])].join(',');
-  const context = asked ? `${asked.settings.endpoints.join(',')} ${inputs}` : inputs;
+  const context = settings ? `${settings.endpoints.join(',')} ${inputs}` : inputs;
   return new Dashboard({ service: service ?? '', context, registry, feed, clock });
 }
 

@@ -1,7 +1,12 @@
+import type { Frame } from '../../core/dashboard/frame.js';
 import { sleep, systemClock } from '../../core/model/clock.js';
 import type { Outcome, View } from '../base-command.js';
-import type { OutputFormat } from '../flags.js';
+import type { ConnectionFlagValues, OutputFormat } from '../flags.js';
 import type { Lifetime } from '../lifetime.js';
+import type { Keyboard } from '../output/keyboard.js';
+import { settleColours } from '../output/live.js';
+import { sanitise } from '../output/sanitise.js';
+import { dashboardActions } from './actions.js';
 import { type EndingSource, openSource, type Surroundings } from './open.js';
 import { endOf, printFrames } from './plain.js';
 import type { DashboardInput, DashboardRequest } from './request.js';
@@ -12,6 +17,11 @@ export interface DashboardContext extends Surroundings {
   readonly format: OutputFormat;
   readonly view: View;
   print(text: string): void;
+}
+
+export interface LiveContext extends DashboardContext {
+  /** As they were given: the commands that are shown repeat them. */
+  readonly flags: ConnectionFlagValues;
 }
 
 /** The dashboard without a screen. @returns a document, or the exit code after it printed as it went. */
@@ -34,22 +44,64 @@ export async function runPlain(request: DashboardRequest, context: DashboardCont
   }
 }
 
-async function openFor({ input }: DashboardRequest, context: DashboardContext): Promise<EndingSource> {
-  const source = await openSource(input, context);
+/** The dashboard on a terminal. ink is loaded here. @returns the exit code. @throws what opening the source throws. */
+export async function runLive(
+  request: DashboardRequest,
+  context: LiveContext,
+  { stream, close }: Keyboard,
+): Promise<number> {
+  const { lifetime, print, flags } = context;
+  settleColours(process.env);
+  const { showDashboard } = await import('../../ui/dashboard/show.js');
+  // The terminal is given back first, whatever ends it.
+  lifetime.finishByItself();
+  let source: EndingSource | null = null;
+  const needsEtcd = request.input.kind !== 'replay' && request.input.service !== null;
+  const settings = needsEtcd ? await context.settings() : null;
+  const opening = openingOf(request.input, settings?.endpoints ?? []);
+  const actions = dashboardActions({
+    service: () => source?.frame().service ?? opening.service,
+    endpoints: settings?.endpoints ?? [],
+    flags,
+    connect: request.write ? context.connection : null,
+    lifetime,
+  });
+  const over = new AbortController();
+  const { durationMs } = request;
+  const timer = durationMs === null ? null : systemClock.timer(durationMs, () => over.abort());
+  try {
+    const end = await showDashboard({
+      open: async () => {
+        source = await openFor(request, context);
+        return source;
+      },
+      opening,
+      actions,
+      intervalMs: request.intervalMs,
+      hints: [],
+      stdin: stream,
+      stdout: process.stdout,
+      signal: AbortSignal.any([lifetime.signal, over.signal]),
+    });
+    if (end.how === 'interrupted' && lifetime.interruption === null) lifetime.interrupt('SIGINT');
+    for (const command of end.commands) print(`${sanitise(command)}\n`);
+    return lifetime.exitCode;
+  } finally {
+    timer?.cancel();
+    close();
+    await (source as EndingSource | null)?.close();
+  }
+}
+
+async function openFor(request: DashboardRequest, context: DashboardContext): Promise<EndingSource> {
+  const source = await openSource(request, context);
   context.lifetime.defer(() => source.close());
   return source;
 }
 
 /** What is known before anything was opened. */
-export function openingOf(input: DashboardInput): {
-  readonly service: string;
-  readonly context: string;
-  readonly source: 'probe' | 'observers' | 'log';
-} {
+function openingOf(input: DashboardInput, endpoints: readonly string[]): Pick<Frame, 'service' | 'context' | 'source'> {
   if (input.kind === 'replay') return { service: '', context: input.file, source: 'probe' };
-  return {
-    service: input.service ?? '',
-    context: input.kind === 'log' ? input.files.join(',') : '',
-    source: input.kind,
-  };
+  const inputs = input.kind === 'log' ? input.files : [];
+  return { service: input.service ?? '', context: [...endpoints, ...inputs].join(','), source: input.kind };
 }

@@ -49,6 +49,20 @@ export function parseStatisticsLine(raw: string): StatisticsLine | null {
 
 type Read = Omit<StatisticsLine, 'writer'> | null;
 
+/** How many records begin in a line: one in a good one, none in the end of a torn one, two where somebody wrote in between. */
+export function countRecords(line: string): number {
+  const plain = line.match(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*\t/g)?.length ?? 0;
+  const brace = line.indexOf('{"');
+  // What a plain record holds of JSON is its own matter.
+  if (plain > 0 || brace < 0) return plain;
+  try {
+    JSON.parse(line.slice(brace));
+    return 1;
+  } catch {
+    return line.match(/\{"/g)?.length ?? 0;
+  }
+}
+
 function parseJson(text: string): Read {
   let value: unknown;
   try {

@@ -1,5 +1,5 @@
 import { LineSplitter } from './lines.js';
-import { type Conn, hasMarker, parseStatisticsLine } from './parse.js';
+import { type Conn, countRecords, hasMarker, parseStatisticsLine } from './parse.js';
 
 /** One statistics line of one client. */
 export interface LogSample {
@@ -14,7 +14,6 @@ export interface LogSample {
 
 /** Tails of torn writes are waited for over so many lines. */
 const longestDistrust = 16;
-const recordStarts = [/p2c - /g, /\{"/g, /\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d/g];
 
 interface Input {
   readonly lines: LineSplitter;
@@ -59,8 +58,7 @@ export class GozeroLogReader {
   }
 
   #count(input: Input, line: string): void {
-    const starts = Math.max(...recordStarts.map((start) => line.match(start)?.length ?? 0));
-    input.open = Math.max(0, input.open + starts - 1);
+    input.open = Math.max(0, input.open + countRecords(line) - 1);
     input.distrusted = input.open > 0 ? input.distrusted + 1 : 0;
     if (input.distrusted <= longestDistrust) return;
     input.open = 0;

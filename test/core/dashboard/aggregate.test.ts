@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { aggregate } from '../../../src/core/dashboard/aggregate.js';
+import type { InstanceFigures } from '../../../src/core/stats/figures.js';
+import { clientFigures, instanceFigures, windows } from '../../support/statistics-server.js';
+
+const of = (...all: Partial<InstanceFigures>[]) =>
+  aggregate(all.map((one, index) => clientFigures(`c-${index}`, [instanceFigures('a:1', one)]))).get('a:1');
+
+describe('the figures of several clients', () => {
+  test('add up: calls, rates, calls in flight, codes', () => {
+    const figures = of(
+      { inFlight: 2, codes: { OK: 5 }, windows: windows({ calls: 10, errors: 1, picksPerSecond: 1.5 }) },
+      { inFlight: 3, codes: { OK: 1, UNAVAILABLE: 2 }, windows: windows({ calls: 30, errors: 3, picksPerSecond: 2 }) },
+    );
+    expect(figures).toMatchObject({ inFlight: 5, callsPerSecond: 3.5, errorRate: 0.1 });
+    expect(figures?.codes).toEqual({ OK: 6, UNAVAILABLE: 2 });
+  });
+
+  test('average: the latency by its calls, the load by clients', () => {
+    const figures = of(
+      { ewmaMs: 10, load: 100, windows: windows({ calls: 30 }) },
+      { ewmaMs: 20, load: 300, windows: windows({ calls: 10 }) },
+      { ewmaMs: null, load: null },
+    );
+    expect(figures).toMatchObject({ ewmaMs: 12.5, load: 200, isEwmaBound: false });
+    expect(of({ ewmaMs: 10 }, { ewmaMs: 20 })?.ewmaMs).toBe(15);
+  });
+
+  test('have the P99 of all their calls together, not the mean of two', () => {
+    const fast = { latencies: [[10, 970]] as const };
+    expect(of(fast, { latencies: [[500, 30]] })?.p99Ms).toBe(500);
+    expect(of(fast, { latencies: [[500, 9]] })?.p99Ms).toBe(10);
+    expect(of({}, {})?.p99Ms).toBeNull();
+  });
+
+  test('tell health: one that keeps calls away outdoes one that does not, and no call is no health', () => {
+    const good = { windows: windows({}, { calls: 5, errors: 0 }) };
+    expect(of(good)?.health).toBe('healthy');
+    expect(of(good, { circuit: 'open' })?.health).toBe('ejected');
+    expect(of(good, { circuit: 'half-open' })?.health).toBe('probing');
+    expect(of({ circuit: 'open' }, { circuit: 'half-open' })?.health).toBe('ejected');
+    expect(of({ windows: windows({}, { calls: 5, errors: 5 }) })?.health).toBe('unhealthy');
+    expect(of({})?.health).toBeNull();
+    expect(of({})?.errorRate).toBeNull();
+  });
+
+  test('start no call at an instance that no client lists any more, whatever its window says', () => {
+    const left = { isListed: false, inFlight: 1, windows: windows({ picksPerSecond: 50 }) };
+    expect(of(left, left)).toMatchObject({ callsPerSecond: 0, inFlight: 2 });
+    expect(of(left, { windows: windows({ picksPerSecond: 3 }) })).toMatchObject({ callsPerSecond: 3 });
+  });
+});

@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { balanceNotices, skewOf, withShares } from '../../../src/core/dashboard/balance.js';
+import { unknownFigures } from '../../../src/core/dashboard/feed.js';
+import type { Row } from '../../../src/core/dashboard/frame.js';
+
+function row(address: string, of: Partial<Row> = {}): Row {
+  const registered = {
+    id: address,
+    address,
+    name: '',
+    state: 'up',
+    weight: 1,
+    zone: '',
+    lease: null,
+    pause: null,
+  } as const;
+  return { ...unknownFigures, ...registered, share: null, ...of };
+}
+const rates = (...perSecond: number[]) =>
+  perSecond.map((callsPerSecond, index) => row(`10.0.0.${index}:80`, { callsPerSecond }));
+
+describe('shares', () => {
+  test('are of all calls, and unknown where the rate is or nobody calls', () => {
+    expect(withShares(rates(1, 3)).map(({ share }) => share)).toEqual([0.25, 0.75]);
+    expect(withShares(rates(0, 0)).map(({ share }) => share)).toEqual([null, null]);
+    expect(withShares([row('a'), ...rates(2)]).map(({ share }) => share)).toEqual([null, 1]);
+  });
+
+  test('add up to one whatever the rates are', () => {
+    const positive = fc.array(fc.double({ min: 0.001, max: 1e6, noNaN: true }), { minLength: 1 });
+    fc.assert(
+      fc.property(positive, (perSecond) => {
+        const sum = withShares(rates(...perSecond)).reduce((total, { share }) => total + (share ?? 0), 0);
+        expect(sum).toBeCloseTo(1, 6);
+      }),
+    );
+  });
+});
+
+describe('skew', () => {
+  test('is that of the busiest over the mean, by weight, of those in rotation', () => {
+    expect(skewOf(rates(10, 10, 10))).toBe(1);
+    expect(skewOf(rates(30, 0, 0))).toBe(3);
+    expect(skewOf([row('a', { callsPerSecond: 30, weight: 3 }), row('b', { callsPerSecond: 10 })])).toBe(1);
+    expect(skewOf([...rates(10, 10), row('p', { callsPerSecond: 0, state: 'paused' })])).toBe(1);
+    expect(skewOf(rates(0, 0))).toBeNull();
+    expect(skewOf([])).toBeNull();
+  });
+});
+
+describe('notices', () => {
+  test('name who takes well more than its share', () => {
+    expect(balanceNotices(rates(60, 20, 20), 'log', 60)).toEqual([
+      '10.0.0.0:80 takes 60 % of the calls, 1.8 times its share',
+    ]);
+    expect(balanceNotices(rates(40, 30, 30), 'log', 60)).toEqual([]);
+  });
+
+  test('go by weight where it is known', () => {
+    const heavy = row('heavy', { callsPerSecond: 60, weight: 3 });
+    expect(balanceNotices([heavy, ...rates(20, 20)], 'observers', 10)).toEqual([]);
+    expect(balanceNotices([{ ...heavy, weight: 1 }, ...rates(20, 20)], 'observers', 10)).toHaveLength(1);
+  });
+
+  test('take no chance for a fault', () => {
+    expect(balanceNotices(rates(0.6, 0.2, 0.2), 'observers', 10)).toEqual([]);
+  });
+
+  test('name who has much less load than the others and yet gets no more calls', () => {
+    const loaded = (address: string, load: number, callsPerSecond: number) =>
+      row(address, { load, callsPerSecond, ewmaMs: load ** 2 / 1e6 });
+    const peers = [loaded('a', 2300, 45), loaded('b', 2350, 45), loaded('c', 9000, 10)];
+    const [notice, ...others] = balanceNotices([...peers, loaded('f', 1178, 10)], 'log', 60);
+    expect(notice).toMatch(/^f looks as if it failed fast: 9 % of the calls, though its load is 2\.0 times lower/);
+    expect(others.filter((other) => other.includes('failed fast'))).toEqual([]);
+    // The fastest that gets the most is what one hopes for.
+    expect(balanceNotices([...peers, loaded('f', 1178, 60)], 'log', 60).join()).not.toContain('failed fast');
+    // One that has not answered yet looks like nothing; where errors are counted nobody has to guess.
+    expect(balanceNotices([...peers, row('n', { load: 1, callsPerSecond: 10 })], 'log', 60).join()).not.toContain(
+      'fast',
+    );
+    expect(balanceNotices([...peers, loaded('f', 1178, 10)], 'observers', 60).join()).not.toContain('fast');
+  });
+});

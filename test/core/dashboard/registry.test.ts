@@ -1,0 +1,168 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import { Registry } from '../../../src/core/dashboard/registry.js';
+import { ringShares } from '../../../src/core/dashboard/ring-share.js';
+import { appendLog } from '../../../src/core/operations/log.js';
+import { pauseInstances } from '../../../src/core/operations/pause.js';
+import { resumeInstances } from '../../../src/core/operations/resume.js';
+import { ManualClock } from '../../support/manual-clock.js';
+import { MemoryStore } from '../../support/memory-etcd.js';
+
+const endings: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const end of endings.splice(0)) await end();
+});
+
+async function follow(prepare: (store: MemoryStore) => void | Promise<void> = () => {}) {
+  const clock = new ManualClock();
+  const store = new MemoryStore(clock);
+  await prepare(store);
+  const ports = { clock, rng: () => 0.5, defer: (fn: () => void) => void setImmediate(fn) };
+  const opening = Registry.open(store.client(), 'shop.rpc', {}, ports);
+  await clock.advance(500);
+  const registry = await opening;
+  endings.push(() => registry.close());
+  let news = 0;
+  registry.onNews(() => void news++);
+  const steer = async (work: Promise<unknown>) => {
+    await clock.advance(10_000);
+    await work;
+    await clock.advance(500);
+  };
+  const row = (address: string) => registry.rows().find((one) => one.address === address);
+  return { clock, store, ports, registry, row, steer, news: () => news };
+}
+const texts = (registry: Registry, id: string) => registry.history(id).map(({ text }) => text);
+
+describe('rows', () => {
+  test('stay themselves when an instance is paused, even without its key, and comes back', async () => {
+    const { store, ports, registry, row, steer, news } = await follow((empty) => {
+      empty.put('shop.rpc/1', '10.0.0.1:80');
+      empty.put('shop.rpc/2', '10.0.0.2:80');
+    });
+    const before = row('10.0.0.2:80');
+    expect(before).toMatchObject({ state: 'up', name: '2', weight: 1, pause: null, lease: null });
+    const request = { service: 'shop.rpc', selectors: ['10.0.0.2:80'], by: 'ann@box', reason: 'deploy' };
+    await steer(pauseInstances(store.client(), { ...request, strategy: 'delete', verifyMs: 0 }, ports));
+    expect(store.get('shop.rpc/2')).toBeUndefined();
+    expect(row('10.0.0.2:80')).toMatchObject({
+      id: before?.id,
+      state: 'paused',
+      pause: { by: 'ann@box', reason: 'deploy' },
+    });
+    expect(news()).toBeGreaterThan(0);
+    await steer(resumeInstances(store.client(), request, ports));
+    expect(row('10.0.0.2:80')).toEqual(before);
+    expect(texts(registry, before?.id ?? '')).toEqual([expect.stringContaining('ann@box'), 'resumed']);
+  });
+
+  test('of what left stay for a minute as gone', async () => {
+    const { clock, store, row } = await follow((empty) => empty.put('shop.rpc/1', '10.0.0.1:80'));
+    store.delete('shop.rpc/1');
+    await clock.advance(1000);
+    expect(row('10.0.0.1:80')?.state).toBe('gone');
+    await clock.advance(61_000);
+    expect(row('10.0.0.1:80')).toBeUndefined();
+  });
+
+  test('are one an address, whose duplicates are named; what cannot be read has a row of its own', async () => {
+    const { registry, store, clock } = await follow((empty) => {
+      empty.put('shop.rpc/1', '10.0.0.1:80');
+      empty.put('shop.rpc/2', '10.0.0.1:80');
+      empty.put('shop.rpc/3', 'what?');
+    });
+    expect(registry.rows().map(({ id, address, name }) => [id, address, name])).toEqual([
+      ['shop.rpc/3', '', '3'],
+      ['10.0.0.1:80', '10.0.0.1:80', '1 +1'],
+    ]);
+    expect(registry.duplicates()).toEqual(['10.0.0.1:80']);
+    store.delete('shop.rpc/1');
+    await clock.advance(1000);
+    expect(registry.duplicates()).toEqual([]);
+    expect(registry.rows().at(-1)).toMatchObject({ state: 'up', name: '2' });
+  });
+
+  test('stay while etcd is away, which is told by its age', async () => {
+    const { clock, store, registry } = await follow((empty) => empty.put('shop.rpc/1', '10.0.0.1:80'));
+    expect(registry.staleForMs).toBeNull();
+    store.set('down');
+    await clock.advance(3000);
+    expect(registry.staleForMs).toBeGreaterThan(2000);
+    expect(registry.rows()).toMatchObject([{ address: '10.0.0.1:80', state: 'up' }]);
+    store.set('none');
+    await clock.advance(3000);
+    expect(registry.staleForMs).toBeNull();
+  });
+});
+
+describe('history', () => {
+  test('begins with the log of the service and tells what happens from then on', async () => {
+    const { store, clock, registry } = await follow(async (empty) => {
+      empty.put('shop.rpc/1', '10.0.0.1:80');
+      const entry = { by: 'ann@box', verb: 'pause', strategy: 'mask', addresses: ['10.0.0.1:80'], reason: 'deploy' };
+      await appendLog(empty.client(), 'shop.rpc', { ...entry, at: '2026-11-01T10:00:00Z', what: 'paused' });
+      await appendLog(empty.client(), 'shop.rpc', {
+        ...entry,
+        at: '2026-11-01T10:05:00Z',
+        what: 'resumed',
+        verb: 'resume',
+      });
+      await appendLog(empty.client(), 'shop.rpc', {
+        ...entry,
+        at: '2026-11-01T11:00:00Z',
+        what: 'paused',
+        addresses: ['b'],
+      });
+    });
+    store.delete('shop.rpc/1');
+    await clock.advance(500);
+    expect(registry.history('10.0.0.1:80').map(({ at, text }) => [at?.slice(0, 16), text])).toEqual([
+      ['2026-11-01T10:00', 'paused by ann@box: deploy'],
+      ['2026-11-01T10:05', 'resumed by ann@box: deploy'],
+      [new Date(clock.now()).toISOString().slice(0, 16), expect.stringMatching(/./)],
+    ]);
+  });
+
+  test('of an instance that flaps is bounded', async () => {
+    const { store, clock, registry } = await follow();
+    for (let count = 0; count < 60; count++) {
+      store.put('shop.rpc/1', '10.0.0.1:80');
+      await clock.advance(200);
+      store.delete('shop.rpc/1');
+      await clock.advance(200);
+    }
+    expect(registry.history('10.0.0.1:80')).toHaveLength(50);
+  });
+});
+
+describe('leases', () => {
+  test('are asked for politely and counted down in between', async () => {
+    const { clock, store, row } = await follow((empty) => {
+      for (let id = 1; id <= 100; id++) {
+        const lease = empty.newLeaseId();
+        empty.grant(lease, 60);
+        empty.put(`shop.rpc/${id}`, `10.0.0.${id}:80`, lease);
+      }
+    });
+    const asked = () => store.calls.filter((call) => call === 'lease').length;
+    const before = asked();
+    await clock.advance(1000);
+    expect(asked() - before).toBeLessThanOrEqual(40);
+    await clock.advance(4000);
+    expect(row('10.0.0.77:80')?.lease).toEqual({ ttlSeconds: 60, remainingSeconds: expect.any(Number) });
+    const first = row('10.0.0.1:80')?.lease?.remainingSeconds ?? 0;
+    expect(first).toBeGreaterThan(50);
+    store.set('down');
+    await clock.advance(10_000);
+    expect(row('10.0.0.1:80')?.lease?.remainingSeconds).toBeLessThan(first - 5);
+    const downAsked = asked();
+    await clock.advance(5000);
+    expect(asked()).toBe(downAsked);
+  });
+});
+
+test('the shares of the ring add up to one and are near the arcs', () => {
+  const shares = ringShares(['10.0.0.1:80', '10.0.0.2:80', '10.0.0.3:80']);
+  expect([...shares.values()].reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9);
+  for (const share of shares.values()) expect(Math.abs(share - 1 / 3)).toBeLessThan(0.12);
+  expect([...ringShares(['a:1'])]).toEqual([['a:1', 1]]);
+});
