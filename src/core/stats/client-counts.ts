@@ -24,6 +24,7 @@ export class ClientCounts {
   list(addresses: readonly string[]): void {
     const before = this.#listed;
     const nowMs = this.#clock.monotonic();
+    this.#forget(nowMs);
     this.#listed = new Map();
     for (const address of addresses) {
       const counts = before.get(address) ?? this.#gone.get(address) ?? new InstanceCounts(address, nowMs);

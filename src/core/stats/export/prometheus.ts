@@ -28,7 +28,8 @@ interface Row {
  * policy and name in common would be one series: all but the first get a number behind their name.
  */
 export async function renderMetrics(clients: Iterable<ServedClient>, names: ClientNames): Promise<Rendered> {
-  const prometheus = await import('prom-client');
+  // By its default: that is what is left of a CommonJS module in the bundle.
+  const { default: prometheus } = await import('prom-client');
   const { Registry, Counter, Gauge } = prometheus;
   const registry = new Registry();
   const options = { registers: [registry], labelNames };
@@ -106,26 +107,23 @@ function histogramValues(name: string, { labels, latencies }: Row): object[] {
 
 /** Names of clients, no two of one service and policy the same; each client keeps its name. */
 export class ClientNames {
-  readonly #given = new Map<ServedClient, string>();
+  readonly #given = new Map<ServedClient, { readonly identity: string; readonly number: number }>();
 
   of(client: ServedClient, { service, policy, client: name }: ClientFigures): string {
-    const known = this.#given.get(client);
-    const identity = (text: string): string => JSON.stringify([service, policy, text]);
-    for (const unique of numbered(name)) {
-      const taken = known !== identity(unique) && [...this.#given.values()].includes(identity(unique));
-      if (taken) continue;
-      this.#given.set(client, identity(unique));
-      return unique;
+    const identity = JSON.stringify([service, policy, name]);
+    let known = this.#given.get(client);
+    if (known?.identity !== identity) {
+      const same = [...this.#given.values()].filter((other) => other !== known && other.identity === identity);
+      const taken = new Set(same.map(({ number }) => number));
+      let number = 1;
+      while (taken.has(number)) number++;
+      known = { identity, number };
+      this.#given.set(client, known);
     }
-    return name;
+    return known.number === 1 ? name : `${name}-${known.number}`;
   }
 
   forget(client: ServedClient): void {
     this.#given.delete(client);
   }
-}
-
-function* numbered(name: string): Iterable<string> {
-  yield name;
-  for (let number = 2; ; number++) yield `${name}-${number}`;
 }
