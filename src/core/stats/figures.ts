@@ -1,4 +1,7 @@
+import type { PickTrace } from '../balancer/comparisons.js';
 import type { CircuitState } from '../balancer/guard/circuit.js';
+
+export type { Compared, PickTrace } from '../balancer/comparisons.js';
 
 /** Attempts over the last second, ten seconds and minute. */
 export const windowsSeconds = [1, 10, 60] as const;
@@ -40,24 +43,6 @@ export interface InstanceFigures {
   readonly windows: Readonly<Record<(typeof windowsSeconds)[number], WindowFigures>>;
   /** Latencies of the last 10 s as [upper bound ms, attempts], ascending, without empty ones: those of several clients add up. */
   readonly latencies: readonly (readonly [upToMs: number, attempts: number])[];
-}
-
-/** One side of a comparison that a pick made. */
-export interface Compared {
-  readonly address: string;
-  readonly load: number;
-  readonly inFlight: number;
-}
-
-/** One pick of a policy that compares. */
-export interface PickTrace {
-  /** ISO 8601. */
-  readonly at: string;
-  /** The two that were compared; the first alone when there was no other. */
-  readonly compared: readonly Compared[];
-  readonly chosen: string;
-  /** The loser was chosen because it had not been picked for long. */
-  readonly isForced: boolean;
 }
 
 /** What one client of a service counts: one channel with its balancer. */

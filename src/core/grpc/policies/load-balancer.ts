@@ -1,7 +1,9 @@
 import { type ChannelOptions, connectivityState, experimental } from '@grpc/grpc-js';
 import type { Candidate } from '../../balancer/balancer.js';
 import { systemClock, type Timer } from '../../model/clock.js';
+import { ClientStatistics } from '../../stats/client-statistics.js';
 import { onAppliedOf } from '../applied.js';
+import { resolverSettingsOf } from '../channel-options.js';
 import type { InstanceEndpoint } from '../endpoint.js';
 import { ClientState, clientStateOf } from './client-state.js';
 import type { ManagedBalancer } from './managed-balancer.js';
@@ -53,6 +55,7 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
   #state: connectivityState = IDLE;
   #ownState: ClientState | undefined;
   #balancer: ManagedBalancer | undefined;
+  #statistics: ClientStatistics | undefined;
   #config: PolicyConfig | undefined;
   #lastError = '';
   #paused = false;
@@ -90,8 +93,10 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
       this.#report();
     }
     // Also while calls are held or fail: pickers look up connections in this very map of children.
-    if (this.#balancer !== undefined) {
-      onAppliedOf(options)?.({ policy: config.policy, balancer: this.#balancer }, true);
+    if (this.#balancer !== undefined && this.#statistics !== undefined) {
+      const spread = { policy: config.policy, balancer: this.#balancer, statistics: this.#statistics };
+      onAppliedOf(options)?.(spread, true);
+      if (changed) this.#statistics.listChanged();
     }
     return true;
   }
@@ -103,6 +108,13 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
     this.#balancer = this.#ownState.acquire(config, addresses);
     this.#config = config;
     this.#order = [];
+    this.#statistics = new ClientStatistics(config.policy, this.#balancer);
+    // A resolver of lbctl gives the service's name; of another all there is is what the program calls it.
+    const authority = this.#options['grpc.default_authority'];
+    if (authority !== undefined) this.#statistics.identify({ service: authority });
+    const { observe, statistics, onWarning } = resolverSettingsOf(this.#options);
+    if (observe?.client !== undefined) this.#statistics.identify({ client: observe.client });
+    if (typeof statistics === 'string') this.#statistics.serve(statistics, onWarning);
   }
 
   /** @returns whether the picker has to be made anew. */
@@ -232,6 +244,8 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
   #releaseBalancer(): void {
     if (this.#balancer !== undefined) this.#ownState?.release(this.#balancer);
     this.#balancer = undefined;
+    this.#statistics?.end();
+    this.#statistics = undefined;
   }
 
   getTypeName(): string {

@@ -1,0 +1,129 @@
+import type { Gauge, MetricObjectWithValues, MetricValue } from 'prom-client';
+import type { ClientFigures, InstanceFigures } from '../figures.js';
+import type { LatencyTotals } from '../instance-counts.js';
+import { groupSize, upperBoundMs } from '../latency-buckets.js';
+import type { ServedClient } from './client.js';
+
+/** A text and its `content-type`. */
+export interface Rendered {
+  readonly contentType: string;
+  readonly text: string;
+}
+
+const labelNames = ['service', 'client', 'policy', 'address'] as const;
+const circuitStates = ['closed', 'open', 'half-open'] as const;
+/** Upper bounds of the histogram: the groups that end at 0.5 ms to 16.4 s, each twice the one before. */
+const firstGroup = 4;
+const lastGroup = 19;
+
+type Labels = Record<(typeof labelNames)[number], string>;
+interface Row {
+  readonly labels: Labels;
+  readonly figures: InstanceFigures;
+  readonly latencies: LatencyTotals | undefined;
+}
+
+/**
+ * The text of `/metrics`. The library is loaded with the first: most programs never ask. Two clients that have service,
+ * policy and name in common would be one series: all but the first get a number behind their name.
+ */
+export async function renderMetrics(clients: Iterable<ServedClient>, names: ClientNames): Promise<Rendered> {
+  // By its default: that is what is left of a CommonJS module in the bundle.
+  const { default: prometheus } = await import('prom-client');
+  const { Registry, Counter, Gauge } = prometheus;
+  const registry = new Registry();
+  const options = { registers: [registry], labelNames };
+  const counter = (name: string, help: string, labels: readonly string[] = []) =>
+    new Counter({ ...options, name: `lbctl_client_${name}`, help, labelNames: [...labelNames, ...labels] });
+  const gauge = (name: string, help: string, labels: readonly string[] = []) =>
+    new Gauge({ ...options, name: `lbctl_client_${name}`, help, labelNames: [...labelNames, ...labels] });
+  const attempts = counter('attempts_total', 'Attempts of calls that ended, by gRPC status code.', ['code']);
+  const picks = counter('picks_total', 'Attempts that chose the instance.');
+  const forcePicks = counter(
+    'force_picks_total',
+    'Picks of an instance that compared worse, because it had not been picked for long.',
+  );
+  const inFlight = gauge('in_flight', 'Attempts in flight.');
+  const ewma = gauge('ewma_seconds', 'Moving average of the latency, as the policy keeps it.');
+  const success = gauge('success_ratio', 'Moving average of the successes, as the policy keeps it.');
+  const load = gauge('load', 'What the policy compares instances by; lower is better.');
+  const circuit = gauge('circuit_state', 'Whether calls go there: 1 for the state that its circuit is in.', ['state']);
+  const rows = rowsOf(clients, names);
+  for (const { labels, figures } of rows) {
+    picks.inc(labels, figures.picks);
+    inFlight.set(labels, figures.inFlight);
+    for (const [code, count] of Object.entries(figures.codes)) attempts.inc({ ...labels, code }, count);
+    if (figures.forcePicks !== null) forcePicks.inc(labels, figures.forcePicks);
+    if (figures.ewmaMs !== null) ewma.set(labels, figures.ewmaMs / 1000);
+    if (figures.success !== null) success.set(labels, figures.success);
+    if (figures.load !== null) load.set(labels, figures.load);
+    if (figures.circuit === null) continue;
+    for (const state of circuitStates) circuit.set({ ...labels, state }, state === figures.circuit ? 1 : 0);
+  }
+  const name = 'lbctl_client_latency_seconds';
+  const help = 'Latency of attempts, from the start of the stream to its end.';
+  // The library's own histogram can only be filled one observation at a time.
+  class Latencies extends Gauge {
+    override async get(): Promise<MetricObjectWithValues<MetricValue<string>>> {
+      const values = rows.flatMap((row) => histogramValues(name, row));
+      return { name, help, type: 'histogram', values } as unknown as Awaited<ReturnType<Gauge['get']>>;
+    }
+  }
+  new Latencies({ ...options, name, help });
+  return { contentType: registry.contentType, text: await registry.metrics() };
+}
+
+function rowsOf(clients: Iterable<ServedClient>, names: ClientNames): readonly Row[] {
+  return [...clients].flatMap((client) => {
+    const figures = client.figures(null);
+    const totals = client.totals();
+    const { service, policy } = figures;
+    const name = names.of(client, figures);
+    return figures.instances.map((instance) => ({
+      labels: { service, client: name, policy, address: instance.address },
+      figures: instance,
+      latencies: totals.get(instance.address),
+    }));
+  });
+}
+
+function histogramValues(name: string, { labels, latencies }: Row): object[] {
+  if (latencies === undefined) return [];
+  const values: object[] = [];
+  let below = 0;
+  for (let group = 0; group < latencies.byGroup.length; group++) {
+    below += latencies.byGroup[group] ?? 0;
+    if (group < firstGroup || group > lastGroup) continue;
+    const le = upperBoundMs(group * groupSize + groupSize - 1) / 1000;
+    values.push({ metricName: `${name}_bucket`, labels: { le, ...labels }, value: below });
+  }
+  values.push(
+    { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: below },
+    { metricName: `${name}_sum`, labels, value: latencies.sumMs / 1000 },
+    { metricName: `${name}_count`, labels, value: below },
+  );
+  return values;
+}
+
+/** Names of clients, no two of one service and policy the same; each client keeps its name. */
+export class ClientNames {
+  readonly #given = new Map<ServedClient, { readonly identity: string; readonly number: number }>();
+
+  of(client: ServedClient, { service, policy, client: name }: ClientFigures): string {
+    const identity = JSON.stringify([service, policy, name]);
+    let known = this.#given.get(client);
+    if (known?.identity !== identity) {
+      const same = [...this.#given.values()].filter((other) => other !== known && other.identity === identity);
+      const taken = new Set(same.map(({ number }) => number));
+      let number = 1;
+      while (taken.has(number)) number++;
+      known = { identity, number };
+      this.#given.set(client, known);
+    }
+    return known.number === 1 ? name : `${name}-${known.number}`;
+  }
+
+  forget(client: ServedClient): void {
+    this.#given.delete(client);
+  }
+}

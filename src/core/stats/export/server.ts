@@ -1,0 +1,175 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isAnyHost, joinHostPort, splitHostPort } from '../../dialects/address.js';
+import { figureOutListenOn } from '../../discovery/advertised.js';
+import { thisMachine, thisProcess } from '../../host/this-process.js';
+import { type Clock, systemClock, type Timer } from '../../model/clock.js';
+import { messageOf } from '../../model/errors.js';
+import type { ServedClient } from './client.js';
+import { type Selection, statisticsDocument } from './document.js';
+import { ClientNames, renderMetrics } from './prometheus.js';
+import { knownPaths, readRequest } from './request.js';
+import { StatisticsStream } from './stream.js';
+
+/** Who asks, and who reads an answer, gets this long. */
+const requestMs = 5000;
+const answerMs = 10_000;
+const endMs = 1000;
+const mostConnections = 64;
+/** The process that is replaced by this one may have the port still. */
+const bindAgainMs = 10_000;
+
+/** What a client is told of its server. */
+export interface ServerListener {
+  /** It can be reached at this `host:port`. */
+  readonly listening: (address: string) => void;
+  /** It cannot be reached, and why; tried again until the client ends. Told once. */
+  readonly failed: (warning: string) => void;
+}
+
+/**
+ * Serves the statistics of clients on one address. It holds no process, and nothing that its readers do disturbs one: their
+ * requests have deadlines, there are few of them, and who does not read is dropped.
+ */
+export class StatisticsServer {
+  readonly #listenOn: string;
+  readonly #clock: Clock;
+  readonly #clients = new Map<ServedClient, ServerListener>();
+  readonly #streams = new Set<StatisticsStream>();
+  readonly #names = new ClientNames();
+  #server: Server | null = null;
+  #bindAgain: Timer | null = null;
+  #address = '';
+  #warning = '';
+
+  /** `listenOn` is `host:port`; port 0 is any that is free. */
+  constructor(listenOn: string, clock: Clock = systemClock) {
+    this.#listenOn = listenOn;
+    this.#clock = clock;
+  }
+
+  get isIdle(): boolean {
+    return this.#clients.size === 0;
+  }
+
+  add(client: ServedClient, listener: ServerListener): void {
+    this.#clients.set(client, listener);
+    if (this.#server === null && this.#bindAgain === null) this.#bind();
+    if (this.#address !== '') listener.listening(this.#address);
+    else if (this.#warning !== '') listener.failed(this.#warning);
+    this.changed();
+  }
+
+  remove(client: ServedClient): void {
+    this.#names.forget(client);
+    if (!this.#clients.delete(client)) return;
+    if (this.isIdle) this.#end();
+    else this.changed();
+  }
+
+  /** Who is there has changed. */
+  changed(): void {
+    for (const stream of this.#streams) stream.changed();
+  }
+
+  #bind(): void {
+    this.#bindAgain = null;
+    const limits = { headersTimeout: requestMs, requestTimeout: requestMs, keepAliveTimeout: requestMs };
+    const server = createServer({ ...limits, connectionsCheckingInterval: 1000 });
+    this.#server = server;
+    server.maxConnections = mostConnections;
+    server.on('request', (request, response) => void this.#answer(request, response));
+    server.on('connection', (socket) => socket.unref());
+    server.on('listening', () => this.#listening(server));
+    server.on('error', (error) => this.#failed(server, messageOf(error)));
+    const { host, port } = splitHostPort(this.#listenOn);
+    // Without a host Node listens on every interface, with IPv6 where there is any.
+    server.listen({ port: port ?? 0, ...(host !== '' && { host }) });
+    server.unref();
+  }
+
+  #listening(server: Server): void {
+    if (server !== this.#server) return;
+    try {
+      this.#address = advertised(this.#listenOn, (server.address() as AddressInfo).port);
+    } catch (error) {
+      this.#warn(messageOf(error));
+      return;
+    }
+    this.#warning = '';
+    for (const { listening } of this.#clients.values()) listening(this.#address);
+  }
+
+  #failed(server: Server, cause: string): void {
+    if (server !== this.#server) return;
+    server.close();
+    this.#server = null;
+    this.#bindAgain = this.#clock.timer(bindAgainMs, () => this.#bind(), { background: true });
+    this.#warn(cause);
+  }
+
+  #warn(cause: string): void {
+    if (this.#warning !== '') return;
+    this.#warning = `The statistics of this program cannot be served on ${this.#listenOn}: ${cause}`;
+    for (const { failed } of this.#clients.values()) failed(this.#warning);
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    request.resume();
+    response.on('error', () => {});
+    try {
+      const asked = readRequest(request.method ?? '', request.url ?? '');
+      if (asked.kind === 'stream') return this.#stream(response, asked, asked.intervalMs);
+      this.#limit(response);
+      if (asked.kind === 'document') return send(response, 200, 'application/json', this.#document(asked));
+      if (asked.kind === 'unknown') return send(response, 404, 'text/plain; charset=utf-8', knownPaths);
+      const { contentType, text } = await renderMetrics(this.#clients.keys(), this.#names);
+      send(response, 200, contentType, text);
+    } catch (error) {
+      // What goes wrong here is a fault of ours, and no reason for the program to end.
+      if (response.headersSent) response.destroy();
+      else send(response, 500, 'text/plain; charset=utf-8', `${messageOf(error)}\n`);
+    }
+  }
+
+  #stream(response: ServerResponse, selection: Selection, intervalMs: number): void {
+    response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
+    const stream = new StatisticsStream(response, () => this.#document(selection), intervalMs, this.#clock);
+    this.#streams.add(stream);
+    response.once('close', () => this.#streams.delete(stream));
+  }
+
+  #document(selection: Selection): string {
+    const by = { ...thisProcess(), nowMs: this.#clock.now() };
+    return JSON.stringify(statisticsDocument(this.#clients.keys(), selection, by));
+  }
+
+  #limit(response: ServerResponse): void {
+    const timer = this.#clock.timer(answerMs, () => response.destroy(), { background: true });
+    response.once('close', () => timer.cancel());
+  }
+
+  #end(): void {
+    this.#bindAgain?.cancel();
+    this.#bindAgain = null;
+    const server = this.#server;
+    this.#server = null;
+    this.#address = '';
+    this.#warning = '';
+    for (const stream of this.#streams) stream.end();
+    this.#streams.clear();
+    server?.close();
+    // Answers that are under way may still be read.
+    this.#clock.timer(endMs, () => server?.closeAllConnections(), { background: true });
+  }
+}
+
+function advertised(listenOn: string, port: number): string {
+  const { host } = splitHostPort(listenOn);
+  return isAnyHost(host) ? figureOutListenOn(joinHostPort(host, port), thisMachine()) : joinHostPort(host, port);
+}
+
+function send(response: ServerResponse, code: number, contentType: string, text: string): void {
+  response.writeHead(code, { 'content-type': contentType, 'cache-control': 'no-store' });
+  response.end(text);
+}

@@ -1,0 +1,38 @@
+/**
+ * Log-linear buckets as of HdrHistogram (http://hdrhistogram.org): each doubling of the latency is a group of 32 equal
+ * buckets, so the middle of a bucket is within 1/64, 1.6 %, of whatever fell into it. Latencies are cut down to units of
+ * 1/1024 ms; those under 32 units share one linear group, those above half an hour the last bucket.
+ */
+const subBits = 5;
+const unitsAMs = 1024;
+const mostUnits = 2 ** 31 - 1;
+
+export const groupSize = 2 ** subBits;
+export const groups = 31 - subBits + 1;
+
+/** Where a latency is counted: in the group `bucket >> 5`, there at `bucket & 31`. */
+export function bucketOf(latencyMs: number): number {
+  const scaled = latencyMs * unitsAMs;
+  const units = scaled >= mostUnits ? mostUnits : scaled > 0 ? scaled | 0 : 0;
+  if (units < groupSize) return units;
+  const shift = 31 - Math.clz32(units) - subBits;
+  // The leading bit of a group is set in all of its values: it counts the group up by one.
+  return (shift << subBits) + (units >>> shift);
+}
+
+/** What is in the bucket is below this, ms. */
+export function upperBoundMs(bucket: number): number {
+  return startMs(bucket + 1);
+}
+
+/** What stands for the latencies in the bucket, ms. */
+export function middleMs(bucket: number): number {
+  return (startMs(bucket) + startMs(bucket + 1)) / 2;
+}
+
+function startMs(bucket: number): number {
+  const group = bucket >> subBits;
+  const within = bucket & (groupSize - 1);
+  const units = group === 0 ? within : (groupSize + within) * 2 ** (group - 1);
+  return units / unitsAMs;
+}

@@ -1,0 +1,141 @@
+import { groupSize, groups, middleMs, upperBoundMs } from './latency-buckets.js';
+
+/** What stands for the latencies of one window, ms. */
+export interface Percentiles {
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+}
+
+/** Time is told in ticks of this length. */
+export const tickMs = 100;
+
+/** A window in slices: how many ticks long each is, how many there are, and where the first is among all slices. */
+interface Ring {
+  readonly ticks: number;
+  readonly slices: number;
+  readonly first: number;
+}
+
+/**
+ * The slice that is under way is in the window beside the whole ones. The shortest window has none more than it is long: it
+ * covers what CountWindows covers, the others a little more.
+ */
+const rings = {
+  1: { ticks: 1, slices: 10, first: 0 },
+  10: { ticks: 10, slices: 11, first: 10 },
+  60: { ticks: 60, slices: 11, first: 21 },
+} as const satisfies Record<number, Ring>;
+const slices = 32;
+const full = 2 ** 16 - 1;
+
+/** The counts of one group of buckets in all slices. */
+class Page {
+  readonly counts = new Uint16Array(slices * groupSize);
+  /** Which time each slice holds: it is cleared when it is first written in another. */
+  readonly #ages = new Int32Array(slices).fill(-1);
+
+  add(slice: number, age: number, within: number): void {
+    const start = slice * groupSize;
+    if (this.#ages[slice] !== age) {
+      this.#ages[slice] = age;
+      for (let i = start; i < start + groupSize; i++) this.counts[i] = 0;
+    }
+    const count = this.counts[start + within] ?? 0;
+    // One that is full stays so: it takes more than 10,000 calls a second to one instance, all equally fast.
+    if (count < full) this.counts[start + within] = count + 1;
+  }
+
+  holds(slice: number, age: number): boolean {
+    return this.#ages[slice] === age;
+  }
+}
+
+/**
+ * The latencies of the last second, ten seconds and minute in buckets; each slice of a window has counts of its own. Groups
+ * of buckets are allocated with their first latency: an instance whose latencies lie within a factor of a hundred takes
+ * 18 KB, one that has had all that there are 60 KB.
+ */
+export class LatencyWindows {
+  readonly #pages: (Page | undefined)[] = new Array(groups).fill(undefined);
+  #tick = Number.NEGATIVE_INFINITY;
+  #age1 = 0;
+  #age10 = 0;
+  #age60 = 0;
+  #slice1 = 0;
+  #slice10 = 0;
+  #slice60 = 0;
+
+  /** One latency, by its bucket. `tick` never goes back. */
+  record(bucket: number, tick: number): void {
+    if (tick !== this.#tick) this.#turn(tick);
+    const page = this.#pages[bucket >> 5] ?? this.#newPage(bucket >> 5);
+    const within = bucket & (groupSize - 1);
+    page.add(this.#slice1, this.#age1, within);
+    page.add(this.#slice10, this.#age10, within);
+    page.add(this.#slice60, this.#age60, within);
+  }
+
+  /** Null when there was none. */
+  percentiles(seconds: keyof typeof rings, tick: number): Percentiles | null {
+    const counts = this.#sum(rings[seconds], tick);
+    const total = counts.reduce((sum, count) => sum + count, 0);
+    if (total === 0) return null;
+    const at = (part: number): number => {
+      let left = Math.max(1, Math.ceil(total * part));
+      let bucket = -1;
+      while (left > 0) left -= counts[++bucket] ?? left;
+      return middleMs(bucket);
+    };
+    return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
+  }
+
+  /** Of the last ten seconds: [upper bound of a bucket in ms, latencies in it], ascending, without empty ones. */
+  distribution(tick: number): (readonly [upToMs: number, attempts: number])[] {
+    const found: (readonly [number, number])[] = [];
+    for (const [bucket, count] of this.#sum(rings[10], tick).entries()) {
+      if (count > 0) found.push([upperBoundMs(bucket), count]);
+    }
+    return found;
+  }
+
+  #sum(ring: Ring, tick: number): Float64Array {
+    const sum = new Float64Array(groups * groupSize);
+    const now = Math.floor(tick / ring.ticks);
+    for (const [group, page] of this.#pages.entries()) {
+      if (page === undefined) continue;
+      for (let slice = now - ring.slices + 1; slice <= now; slice++) {
+        const place = placeOf(ring, slice);
+        if (!page.holds(place, slice | 0)) continue;
+        for (let within = 0; within < groupSize; within++) {
+          const bucket = group * groupSize + within;
+          sum[bucket] = (sum[bucket] ?? 0) + (page.counts[place * groupSize + within] ?? 0);
+        }
+      }
+    }
+    return sum;
+  }
+
+  #newPage(group: number): Page {
+    const page = new Page();
+    this.#pages[group] = page;
+    return page;
+  }
+
+  #turn(tick: number): void {
+    this.#tick = tick;
+    const [slice1, slice10, slice60] = [tick, Math.floor(tick / rings[10].ticks), Math.floor(tick / rings[60].ticks)];
+    this.#slice1 = placeOf(rings[1], slice1);
+    this.#slice10 = placeOf(rings[10], slice10);
+    this.#slice60 = placeOf(rings[60], slice60);
+    // 2^31 ticks are seven years.
+    this.#age1 = slice1 | 0;
+    this.#age10 = slice10 | 0;
+    this.#age60 = slice60 | 0;
+  }
+}
+
+/** The slice of this number since time began lies there; negative ones are before it, and hold nothing. */
+function placeOf({ slices: count, first }: Ring, slice: number): number {
+  return first + (((slice % count) + count) % count);
+}
