@@ -2,9 +2,9 @@ import { Dashboard } from '../../core/dashboard/dashboard.js';
 import type { Feed } from '../../core/dashboard/feed.js';
 import type { Registry } from '../../core/dashboard/registry.js';
 import type { DashboardSource } from '../../core/dashboard/source.js';
+import { noInstances } from '../../core/discovery/no-instances.js';
 import type { Etcd, EtcdSettings } from '../../core/etcd/port.js';
 import { type Clock, sleep, systemClock } from '../../core/model/clock.js';
-import { noInstances } from '../../core/discovery/no-instances.js';
 import type { DashboardInput, DashboardRequest } from './request.js';
 
 /** A source that may come to an end by itself: a recording, a pipe. */

@@ -1,11 +1,11 @@
 import type { Frame } from '../../core/dashboard/frame.js';
 import { sleep, systemClock } from '../../core/model/clock.js';
+import { sanitise } from '../../core/model/sanitise.js';
 import type { Outcome, View } from '../base-command.js';
 import type { ConnectionFlagValues, OutputFormat } from '../flags.js';
 import type { Lifetime } from '../lifetime.js';
 import type { Keyboard } from '../output/keyboard.js';
 import { settleColours } from '../output/live.js';
-import { sanitise } from '../output/sanitise.js';
 import { dashboardActions } from './actions.js';
 import { type EndingSource, openSource, type Surroundings } from './open.js';
 import { endOf, printFrames } from './plain.js';

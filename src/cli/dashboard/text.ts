@@ -1,14 +1,16 @@
 import type { Frame, Row } from '../../core/dashboard/frame.js';
 import { formatDuration } from '../../core/model/duration.js';
+import { sanitise } from '../../core/model/sanitise.js';
 import { columns } from '../../ui/dashboard/columns.js';
 import type { View } from '../base-command.js';
-import { sanitise } from '../../core/model/sanitise.js';
 import { type Column, table } from '../output/table.js';
 
-/** The first column tells rows apart, and stays. */
-const cells: ReadonlyArray<Column<Row>> = columns.map(({ title, value }, index) => ({
+/** The first column tells rows apart, and stays. A trend is for who looks on. */
+const shown = columns.filter(({ title }) => title !== 'TREND');
+const cells: ReadonlyArray<Column<Row>> = shown.map(({ title, value, align }, index) => ({
   title,
-  value,
+  value: (row) => value(row),
+  ...(align === 'right' && { align }),
   ...(index > 0 && { dropOrder: index }),
 }));
 

@@ -2,65 +2,40 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatDuration } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
-import type { TrafficRow } from '../../core/model/traffic.js';
-import { trafficColumns } from '../../ui/traffic-columns.js';
 import type { Outcome } from '../base-command.js';
+import { frameText } from '../dashboard/text.js';
 import type { Lifetime } from '../lifetime.js';
-import { type Column, table } from '../output/table.js';
-import { demoService, startDemo } from './session.js';
+import { type DemoSession, demoClients, demoService, startDemo } from './session.js';
 
 export interface DemoRequest {
   readonly listen: string | undefined;
   /** Absent: until it is stopped on a terminal, `unattendedMs` elsewhere. */
   readonly durationMs: number | undefined;
   readonly version: string;
-  /** Draw a live table: stdout and stdin are a terminal that can. */
+  /** Open the dashboard: stdout and stdin are a terminal that can. */
   readonly live: boolean;
   readonly lifetime: Lifetime;
   readonly tell: (line: string) => void;
 }
 
 const unattendedMs = 10_000;
+const refreshMs = 1000;
 
-/** The order of the columns is their importance. */
-const columns: ReadonlyArray<Column<TrafficRow>> = trafficColumns.map(({ title, value }, index) => ({
-  title,
-  value,
-  ...(index > 0 ? { dropOrder: index } : {}),
-}));
-
-/** Runs the demo to its end; the outcome is what the traffic met. */
+/** Runs the demo to its end; the outcome is what the traffic met last. */
 export async function runDemo(request: DemoRequest): Promise<Outcome> {
-  const { lifetime, tell } = request;
-  const session = await startDemo(request.listen, request.version);
+  const { lifetime, tell, live, durationMs } = request;
+  const session = await startDemo(request.listen, { version: request.version, intervalMs: refreshMs, lifetime });
   lifetime.defer(() => session.close());
-  const flag = session.endpoint === 'http://127.0.0.1:2379' ? '' : ` --endpoints ${session.endpoint}`;
-  const self = ownName(process.argv[1] ?? '');
-  const hints = [
-    'In another terminal:',
-    `  ${self} list ${demoService}${flag}`,
-    `  ${self} watch ${demoService}${flag}`,
-    `  ${self} pause ${demoService} ${session.view().rows[0]?.address}${flag} --for 15s`,
-    `  ${self} pick ${demoService} --key user:42${flag}`,
-  ];
-  const { durationMs } = request;
+  const limitMs = durationMs ?? (live ? undefined : unattendedMs);
   const ended = new AbortController();
-  const limitMs = durationMs ?? (request.live ? undefined : unattendedMs);
   const limit = limitMs === undefined ? undefined : setTimeout(() => ended.abort(), limitMs);
   const signal = AbortSignal.any([ended.signal, lifetime.signal]);
+  const hints = hintsOf(session.endpoint);
   try {
-    if (request.live) {
-      tell('An etcd API in memory, five instances (one slow, one failing), 100 calls a second. q ends it.');
-      const { showLive } = await import('../../ui/live.js');
-      const how = await showLive({
-        view: session.view,
-        hints: [...hints, '  q quits'],
-        stdout: process.stdout,
-        signal,
-      });
-      if (how === 'interrupted') lifetime.interrupt('SIGINT');
-    } else {
-      tell(`An etcd API in memory at ${session.endpoint}, five instances (one slow, one failing), 100 calls a second.`);
+    if (live) await showLive(session, hints, signal, lifetime);
+    else {
+      tell(`An etcd API in memory at ${session.endpoint}, five instances (one slow, one failing, one that comes and`);
+      tell(`goes), and ${demoClients.length} clients that call them.`);
       for (const hint of hints) tell(hint);
       tell(`Running for ${formatDuration(limitMs ?? 0)}…`);
       await delay(2 ** 31 - 1, undefined, { signal }).catch(() => {});
@@ -68,9 +43,41 @@ export async function runDemo(request: DemoRequest): Promise<Outcome> {
   } finally {
     clearTimeout(limit);
   }
-  const view = session.view();
+  const frame = session.dashboard.frame();
   await session.close();
-  return { document: view, text: ({ style, width }) => table(columns, view.rows, { style, width }) };
+  return { document: frame, text: (view) => frameText(frame, view) };
+}
+
+async function showLive(
+  session: DemoSession,
+  hints: readonly string[],
+  signal: AbortSignal,
+  lifetime: Lifetime,
+): Promise<void> {
+  const { showDashboard } = await import('../../ui/dashboard/show.js');
+  const { how } = await showDashboard({
+    open: async () => session.dashboard,
+    opening: { service: demoService, context: session.endpoint, source: 'observers' },
+    actions: session.actions,
+    intervalMs: refreshMs,
+    hints,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    signal,
+  });
+  if (how === 'interrupted') lifetime.interrupt('SIGINT');
+}
+
+function hintsOf(endpoint: string): readonly string[] {
+  const self = ownName(process.argv[1] ?? '');
+  const flag = endpoint === 'http://127.0.0.1:2379' ? '' : ` --endpoints ${endpoint}`;
+  return [
+    'In another terminal:',
+    `  ${self} pause ${demoService} steady${flag} --for 15s`,
+    `  ${self} watch ${demoService}${flag}`,
+    `  ${self} list ${demoService}${flag}`,
+    `  ${self} pick ${demoService}${flag} --key user:42`,
+  ];
 }
 
 /** How this program was called, so that the same works again: a clone has no `lbctl` on the PATH. */

@@ -1,12 +1,19 @@
+import { Dashboard } from '../../core/dashboard/dashboard.js';
+import { ObserversFeed } from '../../core/dashboard/observers/observers-feed.js';
+import { Registry } from '../../core/dashboard/registry.js';
+import type { DashboardSource } from '../../core/dashboard/source.js';
 import { Publisher } from '../../core/discovery/publisher.js';
 import { connect } from '../../core/etcd/connection.js';
-import type { Etcd } from '../../core/etcd/port.js';
 import { observationsEnded } from '../../core/grpc/resolvers/observation.js';
 import { formatTarget } from '../../core/grpc/target.js';
 import { thisProcess } from '../../core/host/this-process.js';
+import { systemClock } from '../../core/model/clock.js';
 import { LbctlError } from '../../core/model/errors.js';
 import { samplePath, startSampleFleet } from '../../embedded/sample-fleet.js';
 import { startEmbedded } from '../../embedded/server.js';
+import type { Actions } from '../../ui/dashboard/options.js';
+import { dashboardActions } from '../dashboard/actions.js';
+import type { Lifetime } from '../lifetime.js';
 import { keepRestarting } from './restless.js';
 import { startTraffic } from './traffic.js';
 
@@ -19,8 +26,16 @@ const restlessName = 'restless';
 export interface DemoSession {
   /** `http://127.0.0.1:2379`: where other terminals find the registry. */
   readonly endpoint: string;
-  readonly etcd: Etcd;
+  readonly dashboard: DashboardSource;
+  readonly actions: Actions;
   close(): Promise<void>;
+}
+
+interface DemoSettings {
+  readonly version: string;
+  /** From frame to frame of the dashboard. */
+  readonly intervalMs: number;
+  readonly lifetime: Lifetime;
 }
 
 /**
@@ -28,7 +43,10 @@ export interface DemoSession {
  * @param listen Where the registry listens; absent: the usual port of etcd when it is free, else any.
  * @throws what the registry throws when `listen` cannot be had.
  */
-export async function startDemo(listen: string | undefined, version: string): Promise<DemoSession> {
+export async function startDemo(
+  listen: string | undefined,
+  { version, intervalMs, lifetime }: DemoSettings,
+): Promise<DemoSession> {
   const cleanups: Array<() => unknown> = [];
   const close = async () => {
     for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
@@ -62,7 +80,19 @@ export async function startDemo(listen: string | undefined, version: string): Pr
       callsPerSecond: callsPerSecondEach,
     });
     cleanups.push(() => traffic.stop().then(observationsEnded));
-    return { endpoint: registry.endpoint, etcd, close };
+    const rows = await Registry.open(etcd, demoService);
+    const feed = new ObserversFeed({ etcd, service: demoService, view: null, intervalMs, clock: systemClock });
+    const context = registry.endpoint;
+    const dashboard = new Dashboard({ service: demoService, context, registry: rows, feed, clock: systemClock });
+    cleanups.push(() => dashboard.close());
+    const actions = dashboardActions({
+      service: () => demoService,
+      endpoints: [registry.endpoint],
+      flags: {},
+      connect: async () => etcd,
+      lifetime,
+    });
+    return { endpoint: registry.endpoint, dashboard, actions, close };
   } catch (error) {
     await close();
     throw error;

@@ -1,6 +1,6 @@
 import type { Row, SourceKind } from './frame.js';
 
-type Called = Pick<Row, 'state' | 'weight' | 'callsPerSecond'>;
+type Called = Pick<Row, 'state' | 'health' | 'weight' | 'callsPerSecond'>;
 
 /** Each row with its part of all calls. */
 export function withShares<R extends { readonly callsPerSecond: number | null }>(
@@ -13,15 +13,24 @@ export function withShares<R extends { readonly callsPerSecond: number | null }>
   }));
 }
 
-/** Those that should get calls; where no registry tells the state, all. */
+/** Those that should get calls; where no registry tells the state, all. What clients have ejected leaves its part to the others. */
 function inRotation<R extends Called>(rows: readonly R[]): R[] {
-  return rows.filter(({ state, callsPerSecond }) => (state === 'up' || state === null) && callsPerSecond !== null);
+  const isUp = ({ state, health }: R) => (state === 'up' || state === null) && health !== 'ejected';
+  return rows.filter((row) => isUp(row) && row.callsPerSecond !== null);
 }
 
-const weightOf = ({ weight }: Called): number => (weight !== null && weight > 0 ? weight : 1);
+/** p2c and most others spread calls without a look at weights: what is heavy should not get more there. */
+function weightsOf(policy: string | null): (row: Called) => number {
+  if (!policy?.includes('weighted')) return () => 1;
+  return ({ weight }) => (weight !== null && weight > 0 ? weight : 1);
+}
 
-/** Calls per weight of the busiest instance over the mean of those up; null without calls. */
-export function skewOf(rows: readonly Called[]): number | null {
+/**
+ * Calls of the busiest instance over the mean of those in rotation, per weight where the policy goes by weights; null
+ * without calls.
+ */
+export function skewOf(rows: readonly Called[], policy: string | null): number | null {
+  const weightOf = weightsOf(policy);
   const up = inRotation(rows);
   const weights = up.reduce((sum, row) => sum + weightOf(row), 0);
   const calls = up.reduce((sum, { callsPerSecond }) => sum + (callsPerSecond ?? 0), 0);
@@ -41,7 +50,12 @@ const tooLittle = 0.75;
  * What the spread of the calls says of instances, worst first.
  * @param sampleSeconds So many seconds of calls are behind each rate.
  */
-export function balanceNotices(rows: readonly Row[], source: SourceKind, sampleSeconds: number): readonly string[] {
+export function balanceNotices(
+  rows: readonly Row[],
+  { source, policy }: { readonly source: SourceKind; readonly policy: string | null },
+  sampleSeconds: number,
+): readonly string[] {
+  const weightOf = weightsOf(policy);
   const up = inRotation(rows);
   if (up.length < 2) return [];
   const weights = up.reduce((sum, row) => sum + weightOf(row), 0);

@@ -48,18 +48,20 @@ export class Dashboard implements DashboardSource {
     const registered = registry?.rows() ?? null;
     const rows = withShares(registered ? joined(registered, figures, feed.unlisted()) : [...figures].map(unregistered));
     if (!registered) rows.sort((a, b) => (a.address < b.address ? -1 : 1));
-    const balance = feed.sampleSeconds === null ? [] : balanceNotices(rows, feed.kind, feed.sampleSeconds);
+    const policy = feed.policy();
+    const of = { source: feed.kind, policy };
+    const balance = feed.sampleSeconds === null ? [] : balanceNotices(rows, of, feed.sampleSeconds);
     const duplicates = registry?.duplicates() ?? [];
     return {
       at: new Date(clock.now()).toISOString(),
       service,
       context,
-      policy: feed.policy(),
+      policy,
       source: feed.kind,
       observers: feed.observers(),
       view: feed.view,
       staleForMs: registry?.staleForMs ?? null,
-      skew: skewOf(rows),
+      skew: skewOf(rows, policy),
       notices: [
         ...feed.notices(),
         ...balance,

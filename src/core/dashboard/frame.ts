@@ -73,7 +73,7 @@ export interface Frame {
   readonly view: string | null;
   /** Since when the registry has not been heard; null while it is, or none is asked. */
   readonly staleForMs: number | null;
-  /** Calls of the busiest instance over the mean of those up, by weight; null without calls. */
+  /** Calls of the busiest instance over the mean of those in rotation, per weight where the policy weighs; null without calls. */
   readonly skew: number | null;
   /** What is wrong or remarkable, worst first. */
   readonly notices: readonly string[];

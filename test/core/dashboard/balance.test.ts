@@ -20,6 +20,9 @@ function row(address: string, of: Partial<Row> = {}): Row {
 const rates = (...perSecond: number[]) =>
   perSecond.map((callsPerSecond, index) => row(`10.0.0.${index}:80`, { callsPerSecond }));
 
+const log = { source: 'log', policy: 'p2c_ewma' } as const;
+const clients = { source: 'observers', policy: 'smooth_weighted_round_robin' } as const;
+
 describe('shares', () => {
   test('are of all calls, and unknown where the rate is or nobody calls', () => {
     expect(withShares(rates(1, 3)).map(({ share }) => share)).toEqual([0.25, 0.75]);
@@ -40,46 +43,51 @@ describe('shares', () => {
 
 describe('skew', () => {
   test('is that of the busiest over the mean, by weight, of those in rotation', () => {
-    expect(skewOf(rates(10, 10, 10))).toBe(1);
-    expect(skewOf(rates(30, 0, 0))).toBe(3);
-    expect(skewOf([row('a', { callsPerSecond: 30, weight: 3 }), row('b', { callsPerSecond: 10 })])).toBe(1);
-    expect(skewOf([...rates(10, 10), row('p', { callsPerSecond: 0, state: 'paused' })])).toBe(1);
-    expect(skewOf(rates(0, 0))).toBeNull();
-    expect(skewOf([])).toBeNull();
+    expect(skewOf(rates(10, 10, 10), 'weighted_random')).toBe(1);
+    expect(skewOf(rates(30, 0, 0), 'weighted_random')).toBe(3);
+    expect(
+      skewOf([row('a', { callsPerSecond: 30, weight: 3 }), row('b', { callsPerSecond: 10 })], 'weighted_random'),
+    ).toBe(1);
+    // p2c does not look at weights: what is heavy and gets more has more than its part.
+    expect(skewOf([row('a', { callsPerSecond: 30, weight: 3 }), row('b', { callsPerSecond: 10 })], 'p2c_ewma')).toBe(
+      1.5,
+    );
+    expect(skewOf([...rates(10, 10), row('e', { callsPerSecond: 0, health: 'ejected' })], 'p2c_ewma')).toBe(1);
+    expect(skewOf([...rates(10, 10), row('p', { callsPerSecond: 0, state: 'paused' })], 'weighted_random')).toBe(1);
+    expect(skewOf(rates(0, 0), 'weighted_random')).toBeNull();
+    expect(skewOf([], 'weighted_random')).toBeNull();
   });
 });
 
 describe('notices', () => {
   test('name who takes well more than its share', () => {
-    expect(balanceNotices(rates(60, 20, 20), 'log', 60)).toEqual([
+    expect(balanceNotices(rates(60, 20, 20), log, 60)).toEqual([
       '10.0.0.0:80 takes 60 % of the calls, 1.8 times its share',
     ]);
-    expect(balanceNotices(rates(40, 30, 30), 'log', 60)).toEqual([]);
+    expect(balanceNotices(rates(40, 30, 30), log, 60)).toEqual([]);
   });
 
   test('go by weight where it is known', () => {
     const heavy = row('heavy', { callsPerSecond: 60, weight: 3 });
-    expect(balanceNotices([heavy, ...rates(20, 20)], 'observers', 10)).toEqual([]);
-    expect(balanceNotices([{ ...heavy, weight: 1 }, ...rates(20, 20)], 'observers', 10)).toHaveLength(1);
+    expect(balanceNotices([heavy, ...rates(20, 20)], clients, 10)).toEqual([]);
+    expect(balanceNotices([{ ...heavy, weight: 1 }, ...rates(20, 20)], clients, 10)).toHaveLength(1);
   });
 
   test('take no chance for a fault', () => {
-    expect(balanceNotices(rates(0.6, 0.2, 0.2), 'observers', 10)).toEqual([]);
+    expect(balanceNotices(rates(0.6, 0.2, 0.2), clients, 10)).toEqual([]);
   });
 
   test('name who has much less load than the others and yet gets no more calls', () => {
     const loaded = (address: string, load: number, callsPerSecond: number) =>
       row(address, { load, callsPerSecond, ewmaMs: load ** 2 / 1e6 });
     const peers = [loaded('a', 2300, 45), loaded('b', 2350, 45), loaded('c', 9000, 10)];
-    const [notice, ...others] = balanceNotices([...peers, loaded('f', 1178, 10)], 'log', 60);
+    const [notice, ...others] = balanceNotices([...peers, loaded('f', 1178, 10)], log, 60);
     expect(notice).toMatch(/^f looks as if it failed fast: 9 % of the calls, though its load is 2\.0 times lower/);
     expect(others.filter((other) => other.includes('failed fast'))).toEqual([]);
     // The fastest that gets the most is what one hopes for.
-    expect(balanceNotices([...peers, loaded('f', 1178, 60)], 'log', 60).join()).not.toContain('failed fast');
+    expect(balanceNotices([...peers, loaded('f', 1178, 60)], log, 60).join()).not.toContain('failed fast');
     // One that has not answered yet looks like nothing; where errors are counted nobody has to guess.
-    expect(balanceNotices([...peers, row('n', { load: 1, callsPerSecond: 10 })], 'log', 60).join()).not.toContain(
-      'fast',
-    );
+    expect(balanceNotices([...peers, row('n', { load: 1, callsPerSecond: 10 })], log, 60).join()).not.toContain('fast');
     expect(balanceNotices([...peers, loaded('f', 1178, 10)], 'observers', 60).join()).not.toContain('fast');
   });
 });
