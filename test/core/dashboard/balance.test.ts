@@ -88,6 +88,6 @@ describe('notices', () => {
     expect(balanceNotices([...peers, loaded('f', 1178, 60)], log, 60).join()).not.toContain('failed fast');
     // One that has not answered yet looks like nothing; where errors are counted nobody has to guess.
     expect(balanceNotices([...peers, row('n', { load: 1, callsPerSecond: 10 })], log, 60).join()).not.toContain('fast');
-    expect(balanceNotices([...peers, loaded('f', 1178, 10)], 'observers', 60).join()).not.toContain('fast');
+    expect(balanceNotices([...peers, loaded('f', 1178, 10)], clients, 60).join()).not.toContain('fast');
   });
 });
