@@ -2,6 +2,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatDuration } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
+import { sanitise } from '../../core/model/sanitise.js';
 import type { Outcome } from '../base-command.js';
 import { frameText } from '../dashboard/text.js';
 import type { Lifetime } from '../lifetime.js';
@@ -31,8 +32,9 @@ export async function runDemo(request: DemoRequest): Promise<Outcome> {
   const limit = limitMs === undefined ? undefined : setTimeout(() => ended.abort(), limitMs);
   const signal = AbortSignal.any([ended.signal, lifetime.signal]);
   const hints = hintsOf(session.endpoint);
+  let commands: readonly string[] = [];
   try {
-    if (live) await showLive(session, hints, signal, lifetime);
+    if (live) commands = await showLive(session, hints, signal, lifetime);
     else {
       tell(`An etcd API in memory at ${session.endpoint}, five instances (one slow, one failing, one that comes and`);
       tell(`goes), and ${demoClients.length} clients that call them.`);
@@ -45,7 +47,11 @@ export async function runDemo(request: DemoRequest): Promise<Outcome> {
   }
   const frame = session.dashboard.frame();
   await session.close();
-  return { document: frame, text: (view) => frameText(frame, view) };
+  return {
+    document: frame,
+    text: async (view) =>
+      `${await frameText(frame, view)}${commands.map((command) => `${sanitise(command)}\n`).join('')}`,
+  };
 }
 
 async function showLive(
@@ -53,9 +59,9 @@ async function showLive(
   hints: readonly string[],
   signal: AbortSignal,
   lifetime: Lifetime,
-): Promise<void> {
+): Promise<readonly string[]> {
   const { showDashboard } = await import('../../ui/dashboard/show.js');
-  const { how } = await showDashboard({
+  const { how, commands } = await showDashboard({
     open: async () => session.dashboard,
     opening: { service: demoService, context: session.endpoint, source: 'observers' },
     actions: session.actions,
@@ -66,6 +72,7 @@ async function showLive(
     signal,
   });
   if (how === 'interrupted') lifetime.interrupt('SIGINT');
+  return commands;
 }
 
 function hintsOf(endpoint: string): readonly string[] {
