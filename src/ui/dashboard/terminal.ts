@@ -2,8 +2,8 @@ import { StringDecoder } from 'node:string_decoder';
 import { type Input, InputParser } from './input.js';
 import type { Size } from './state.js';
 
-/** Alternate screen, no cursor, pastes in brackets, an empty screen. */
-const taking = '\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[H\x1b[2J';
+/** Alternate screen, no cursor, pastes in brackets. */
+const taking = '\x1b[?1049h\x1b[?25l\x1b[?2004h';
 /** And back; a crash may have come in the middle of colours or of a synchronised update. */
 const giving = '\x1b[0m\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[?1049l';
 
