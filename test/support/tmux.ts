@@ -62,15 +62,20 @@ export class Tmux {
     await this.keys('Enter');
   }
 
-  /** Bytes as a terminal would send them. */
-  async bytes(text: string): Promise<void> {
-    await this.#tmux('send-keys', '-H', ...[...Buffer.from(text)].map((byte) => byte.toString(16)));
+  /** As a terminal pastes: in brackets where the program asked for them. */
+  async paste(text: string): Promise<void> {
+    await this.#tmux('set-buffer', text, ';', 'paste-buffer', '-p');
   }
 
-  /** What is on the screen, without trailing blanks; `withHistory`: and what has scrolled out at the top. */
-  async text(options: { withHistory?: boolean; withStyles?: boolean } = {}): Promise<string> {
-    const args = [...(options.withHistory ? ['-S', '-'] : []), ...(options.withStyles ? ['-e'] : [])];
-    return this.#tmux('capture-pane', '-p', ...args);
+  /** Process id of what the shell runs in the foreground. */
+  async foreground(): Promise<number> {
+    const { stdout } = await run('ps', ['-o', 'tpgid=', '-p', await this.display('#{pane_pid}')]);
+    return Number(stdout);
+  }
+
+  /** What is on the screen, without trailing blanks; `withHistory`: and all that has scrolled out at the top. */
+  async text(options: { withHistory?: boolean } = {}): Promise<string> {
+    return this.#tmux('capture-pane', '-p', ...(options.withHistory ? ['-S', '-'] : []));
   }
 
   async wait(test: (text: string) => boolean, what: string, withinMs = 10_000): Promise<string> {

@@ -41,13 +41,8 @@ export class Terminal {
     this.#listener = listener;
   }
 
-  /** As the terminal itself says: what Node remembers misses a change while the process was stopped. */
   get size(): Size {
-    let [columns, rows] = [this.#stdout.columns, this.#stdout.rows];
-    try {
-      [columns, rows] = this.#stdout.getWindowSize?.() ?? [columns, rows];
-    } catch {}
-    return { columns: columns || 80, rows: rows || 24 };
+    return { columns: this.#stdout.columns || 80, rows: this.#stdout.rows || 24 };
   }
 
   enter(): void {
@@ -67,10 +62,7 @@ export class Terminal {
       const isOthers = process.listenerCount(signal) > 0;
       this.#listen(process, signal, () => this.#onSignal(signal, isOthers));
     }
-    this.#listen(process, 'SIGCONT', () => {
-      this.#take();
-      redraw();
-    });
+    this.#listen(process, 'SIGCONT', () => this.#resume());
     process.on('SIGTSTP', this.#onStop);
     this.#undo.push(() => process.off('SIGTSTP', this.#onStop));
     this.#take();
@@ -109,8 +101,14 @@ export class Terminal {
     process.off('SIGTSTP', this.#onStop);
     process.kill(processOrGroup, 'SIGTSTP');
     process.on('SIGTSTP', this.#onStop);
+    this.#resume();
+  }
+
+  #resume(): void {
     this.#take();
     this.#listener.onRedraw();
+    // Only the job in the foreground is told of a new size. This makes Node look: it does so for its own stdout alone.
+    process.kill(process.pid, 'SIGWINCH');
   }
 
   /** Without anybody else who listens, the signal has to do what it does by default. */
