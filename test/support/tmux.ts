@@ -1,4 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { until } from './until.js';
 
@@ -9,7 +10,7 @@ let servers = 0;
 export function hasTmux(): boolean {
   const isThere = spawnSync('tmux', ['-V']).status === 0;
   if (!isThere && process.env.CI)
-    throw new Error('tmux is needed to test terminals: node scripts/tmux.mjs installs it');
+    throw new Error('tmux is needed to test real terminals: npm test installs it with apt');
   if (!isThere) process.stderr.write('  without tmux real terminals are not tested: apt-get install tmux\n');
   return isThere;
 }
@@ -82,7 +83,8 @@ export class Tmux {
     let text = '';
     const look = async () => {
       text = await this.text();
-      return test(text);
+      // Each look is a process: often enough for a person is often enough.
+      return test(text) || delay(40, false);
     };
     await until(look, withinMs, what).catch((error: Error) => {
       throw new Error(`${error.message}; on the screen:\n${text}`);
