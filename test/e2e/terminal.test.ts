@@ -109,6 +109,7 @@ describe.skipIf(!hasTmux()).concurrent('in a real terminal', () => {
 
   it.each([
     ['an exception', '--crash-after 1500', /Error: a crash on purpose\n +at /],
+    ['an exception that is caught', '--catch --crash-after 1500', /caught: a crash on purpose\nended: ended/],
     ['a rejection', '--reject-after 1500', /Error: a rejection on purpose\n +at /],
     ['process.exit', '--exit-after 1500', /^/],
     ['a source that cannot be opened', '--refuse', /refused: refused on purpose/],

@@ -57,7 +57,10 @@ export class Terminal {
     this.#listen(this.#stdout, 'error', gone);
     this.#listen(process, 'exit', () => this.leave());
     // A monitor, not a handler: the error goes on to whoever shows it, on a terminal that can show it.
-    this.#listen(process, 'uncaughtExceptionMonitor', () => this.leave());
+    this.#listen(process, 'uncaughtExceptionMonitor', () => {
+      this.leave();
+      gone();
+    });
     for (const signal of endingSignals) {
       const isOthers = process.listenerCount(signal) > 0;
       this.#listen(process, signal, () => this.#onSignal(signal, isOthers));

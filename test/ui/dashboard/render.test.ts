@@ -187,6 +187,7 @@ describe('other views', () => {
     const text = screen(syntheticFrame([row], { detail }), { columns: 120, keys: ['enter'] }).join('\n');
     expect(text).toContain('2026-01-02 03:00:00Z  paused by ann: deploy');
     expect(text).toContain('UNAVAILABLE 7  OK 5');
+    expect(text).toContain('lease 7/10s');
     expect(text).toMatch(/ring share +25.0%/);
     expect(text).toContain('which is 1.3ms with 1 in flight');
     expect(text).toContain(
