@@ -3,11 +3,11 @@
  * Both in a real terminal (tmux) of 200 x 50; after `npm run build`:
  * npx tsx bench/dashboard.ts [--instances 500] [--hz 10] [--seconds 600] [--rounds 15] [--verb 'dashboard greeter.rpc']
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { build } from 'esbuild';
+import { buildDashboard } from '../test/support/built-dashboard.js';
 import { Tmux } from '../test/support/tmux.js';
 import { until } from '../test/support/until.js';
 import { median } from './compare.js';
@@ -23,29 +23,15 @@ const { values } = parseArgs({
 });
 
 const root = fileURLToPath(new URL('..', import.meta.url));
-// Inside the project: ink is loaded from node_modules, as it is by the real build.
-const folder = mkdtempSync(path.join(root, 'node_modules', '.bench-'));
-const program = path.join(folder, 'dashboard.mjs');
+const { program, folder, remove } = await buildDashboard();
 const node = process.execPath;
 const tmux = await Tmux.start(200, 50, { NODE_ENV: 'production' });
 try {
-  await build({
-    entryPoints: [path.join(root, 'test/support/synthetic-dashboard-process.ts')],
-    outdir: folder,
-    entryNames: 'dashboard',
-    outExtension: { '.js': '.mjs' },
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    external: ['ink', 'react'],
-    logLevel: 'error',
-  });
   await firstFrame(Number(values.rounds));
   await open(Number(values.seconds));
 } finally {
   await tmux.close();
-  rmSync(folder, { recursive: true });
+  remove();
 }
 
 /** In one run, in turn: what slows the machine slows both. */

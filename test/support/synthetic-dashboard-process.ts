@@ -1,6 +1,6 @@
 /**
  * The dashboard with made-up figures, for real terminals: tsx test/support/synthetic-dashboard-process.ts
- * [--instances N] [--interval MS] [--write] [--crash-after MS] [--reject-after MS] [--refuse]
+ * [--instances N] [--interval MS] [--write] [--crash-after MS [--catch]] [--reject-after MS] [--refuse]
  * With --measure SECONDS it ends by itself, and says what it has cost: node --expose-gc makes memory exact.
  * Says at the end, on the terminal it gave back, how it ended.
  */
@@ -18,6 +18,7 @@ const { values } = parseArgs({
     write: { type: 'boolean', default: false },
     refuse: { type: 'boolean', default: false },
     'crash-after': { type: 'string' },
+    catch: { type: 'boolean', default: false },
     'reject-after': { type: 'string' },
     'exit-after': { type: 'string' },
     measure: { type: 'string' },
@@ -39,6 +40,7 @@ const actions: Actions = {
     : {}),
 };
 
+if (values.catch) process.on('uncaughtException', (error) => process.stderr.write(`caught: ${error.message}\n`));
 later(values['crash-after'], () => {
   throw new Error('a crash on purpose');
 });

@@ -1,4 +1,5 @@
 import { execFile, spawnSync } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { until } from './until.js';
 
@@ -9,7 +10,7 @@ let servers = 0;
 export function hasTmux(): boolean {
   const isThere = spawnSync('tmux', ['-V']).status === 0;
   if (!isThere && process.env.CI)
-    throw new Error('tmux is needed to test terminals: node scripts/tmux.mjs installs it');
+    throw new Error('tmux is needed to test real terminals: npm test installs it with apt');
   if (!isThere) process.stderr.write('  without tmux real terminals are not tested: apt-get install tmux\n');
   return isThere;
 }
@@ -62,22 +63,28 @@ export class Tmux {
     await this.keys('Enter');
   }
 
-  /** Bytes as a terminal would send them. */
-  async bytes(text: string): Promise<void> {
-    await this.#tmux('send-keys', '-H', ...[...Buffer.from(text)].map((byte) => byte.toString(16)));
+  /** As a terminal pastes: in brackets where the program asked for them. */
+  async paste(text: string): Promise<void> {
+    await this.#tmux('set-buffer', text, ';', 'paste-buffer', '-p');
   }
 
-  /** What is on the screen, without trailing blanks; `withHistory`: and what has scrolled out at the top. */
-  async text(options: { withHistory?: boolean; withStyles?: boolean } = {}): Promise<string> {
-    const args = [...(options.withHistory ? ['-S', '-'] : []), ...(options.withStyles ? ['-e'] : [])];
-    return this.#tmux('capture-pane', '-p', ...args);
+  /** Process id of what the shell runs in the foreground. */
+  async foreground(): Promise<number> {
+    const { stdout } = await run('ps', ['-o', 'tpgid=', '-p', await this.display('#{pane_pid}')]);
+    return Number(stdout);
+  }
+
+  /** What is on the screen, without trailing blanks; `withHistory`: and all that has scrolled out at the top. */
+  async text(options: { withHistory?: boolean } = {}): Promise<string> {
+    return this.#tmux('capture-pane', '-p', ...(options.withHistory ? ['-S', '-'] : []));
   }
 
   async wait(test: (text: string) => boolean, what: string, withinMs = 10_000): Promise<string> {
     let text = '';
     const look = async () => {
       text = await this.text();
-      return test(text);
+      // Each look is a process: often enough for a person is often enough.
+      return test(text) || delay(40, false);
     };
     await until(look, withinMs, what).catch((error: Error) => {
       throw new Error(`${error.message}; on the screen:\n${text}`);

@@ -71,9 +71,9 @@ function question({ mode, size }: State, look: Look): string[] {
   const fitted = (text: string) => wrap(sanitise(text), size.columns, look.width);
   const verb = `${mode.action[0]?.toUpperCase()}${mode.action.slice(1)}`;
   return [
-    ...fitted(`${verb} ${name(mode.row)}? The same as`).map(look.style.bold),
+    ...fitted(`${verb} ${name(mode.row)}? The same as`).map((line) => look.style.bold(line)),
     ...fitted(mode.command),
-    ...fitted('y does it, n or Esc does not').map(look.style.yellow),
+    ...fitted('y does it, n or Esc does not').map((line) => look.style.yellow(line)),
   ];
 }
 

@@ -2,8 +2,8 @@ import { StringDecoder } from 'node:string_decoder';
 import { type Input, InputParser } from './input.js';
 import type { Size } from './state.js';
 
-/** Alternate screen, no cursor, pastes in brackets, an empty screen. */
-const taking = '\x1b[?1049h\x1b[?25l\x1b[?2004h\x1b[H\x1b[2J';
+/** Alternate screen, no cursor, pastes in brackets. */
+const taking = '\x1b[?1049h\x1b[?25l\x1b[?2004h';
 /** And back; a crash may have come in the middle of colours or of a synchronised update. */
 const giving = '\x1b[0m\x1b[?2026l\x1b[?2004l\x1b[?25h\x1b[?1049l';
 
@@ -41,13 +41,8 @@ export class Terminal {
     this.#listener = listener;
   }
 
-  /** As the terminal itself says: what Node remembers misses a change while the process was stopped. */
   get size(): Size {
-    let [columns, rows] = [this.#stdout.columns, this.#stdout.rows];
-    try {
-      [columns, rows] = this.#stdout.getWindowSize?.() ?? [columns, rows];
-    } catch {}
-    return { columns: columns || 80, rows: rows || 24 };
+    return { columns: this.#stdout.columns || 80, rows: this.#stdout.rows || 24 };
   }
 
   enter(): void {
@@ -62,15 +57,15 @@ export class Terminal {
     this.#listen(this.#stdout, 'error', gone);
     this.#listen(process, 'exit', () => this.leave());
     // A monitor, not a handler: the error goes on to whoever shows it, on a terminal that can show it.
-    this.#listen(process, 'uncaughtExceptionMonitor', () => this.leave());
+    this.#listen(process, 'uncaughtExceptionMonitor', () => {
+      this.leave();
+      gone();
+    });
     for (const signal of endingSignals) {
       const isOthers = process.listenerCount(signal) > 0;
       this.#listen(process, signal, () => this.#onSignal(signal, isOthers));
     }
-    this.#listen(process, 'SIGCONT', () => {
-      this.#take();
-      redraw();
-    });
+    this.#listen(process, 'SIGCONT', () => this.#resume());
     process.on('SIGTSTP', this.#onStop);
     this.#undo.push(() => process.off('SIGTSTP', this.#onStop));
     this.#take();
@@ -109,8 +104,14 @@ export class Terminal {
     process.off('SIGTSTP', this.#onStop);
     process.kill(processOrGroup, 'SIGTSTP');
     process.on('SIGTSTP', this.#onStop);
+    this.#resume();
+  }
+
+  #resume(): void {
     this.#take();
     this.#listener.onRedraw();
+    // Only the job in the foreground is told of a new size. This makes Node look: it does so for its own stdout alone.
+    process.kill(process.pid, 'SIGWINCH');
   }
 
   /** Without anybody else who listens, the signal has to do what it does by default. */
