@@ -2,15 +2,9 @@ import type { Row, SourceKind } from './frame.js';
 
 type Called = Pick<Row, 'state' | 'health' | 'weight' | 'callsPerSecond'>;
 
-/** Each row with its part of all calls. */
-export function withShares<R extends { readonly callsPerSecond: number | null }>(
-  rows: readonly R[],
-): (R & { readonly share: number | null })[] {
-  const all = rows.reduce((sum, { callsPerSecond }) => sum + (callsPerSecond ?? 0), 0);
-  return rows.map((row) => ({
-    ...row,
-    share: row.callsPerSecond === null || all === 0 ? null : row.callsPerSecond / all,
-  }));
+/** The part of all calls; null where the rate is not known, or nobody calls. */
+export function shareOf(callsPerSecond: number | null, allPerSecond: number): number | null {
+  return callsPerSecond === null || allPerSecond === 0 ? null : callsPerSecond / allPerSecond;
 }
 
 /** Those that should get calls; where no registry tells the state, all. What clients have ejected leaves its part to the others. */

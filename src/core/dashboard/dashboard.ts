@@ -1,5 +1,5 @@
 import type { Clock } from '../model/clock.js';
-import { balanceNotices, skewOf, withShares } from './balance.js';
+import { balanceNotices, shareOf, skewOf } from './balance.js';
 import { type AddressFigures, type Feed, unknownFigures } from './feed.js';
 import type { Detail, Frame, Row } from './frame.js';
 import type { Registry, RegistryRow } from './registry.js';
@@ -16,8 +16,8 @@ export interface DashboardParts {
   readonly clock: Clock;
 }
 
-/** A ring of hundreds of nodes takes milliseconds to make. */
-const ringAgainMs = 1000;
+/** A ring of five hundred nodes takes a quarter of a second to make. */
+const ringAgainMs = 5000;
 
 /** Joins what the registry says of a service with the figures of one source. */
 export class Dashboard implements DashboardSource {
@@ -46,8 +46,7 @@ export class Dashboard implements DashboardSource {
     const { service, context, registry, feed, clock } = this.#parts;
     const figures = feed.figures();
     const registered = registry?.rows() ?? null;
-    const rows = withShares(registered ? joined(registered, figures, feed.unlisted()) : [...figures].map(unregistered));
-    if (!registered) rows.sort((a, b) => (a.address < b.address ? -1 : 1));
+    const rows = joined(registered, figures, feed.unlisted());
     const policy = feed.policy();
     const of = { source: feed.kind, policy };
     const balance = feed.sampleSeconds === null ? [] : balanceNotices(rows, of, feed.sampleSeconds);
@@ -116,25 +115,58 @@ export class Dashboard implements DashboardSource {
   }
 }
 
-/** Calls that go to what is not registered are shown as well: that is what one looks for. */
-function joined(
-  registered: readonly RegistryRow[],
-  figures: ReadonlyMap<string, AddressFigures>,
-  unlisted: AddressFigures,
-) {
-  const known = new Set(registered.map(({ address }) => address));
-  const rows = registered.map((row) => {
-    const found = figures.get(row.address);
-    return { ...(found ?? (row.state === 'up' ? unknownFigures : unlisted)), ...row };
-  });
-  const others = [...figures].filter(([address, { callsPerSecond }]) => !known.has(address) && callsPerSecond !== 0);
-  if (others.length === 0) return rows;
-  return [
-    ...rows,
-    ...others.map(([address, found]) => ({ ...unregistered([address, found]), state: 'gone' as const })),
-  ].sort((a, b) => (a.address < b.address ? -1 : a.address > b.address ? 1 : a.id < b.id ? -1 : 1));
+/**
+ * Field by field, which looks clumsy: two objects spread into one cost 40 µs, and five hundred rows ten times a second a fifth
+ * of a core.
+ */
+function rowOf(registered: RegistryRow, figures: AddressFigures, allPerSecond: number): Row {
+  const { callsPerSecond } = figures;
+  return {
+    id: registered.id,
+    address: registered.address,
+    name: registered.name,
+    state: registered.state,
+    health: figures.health,
+    weight: registered.weight,
+    zone: registered.zone,
+    load: figures.load,
+    inFlight: figures.inFlight,
+    callsPerSecond,
+    share: shareOf(callsPerSecond, allPerSecond),
+    errorRate: figures.errorRate,
+    ewmaMs: figures.ewmaMs,
+    isEwmaBound: figures.isEwmaBound,
+    p99Ms: figures.p99Ms,
+    lease: registered.lease,
+    codes: figures.codes,
+    pause: registered.pause,
+  };
 }
 
-function unregistered([address, figures]: readonly [string, AddressFigures]) {
-  return { ...figures, id: address, address, name: '', state: null, weight: null, zone: '', lease: null, pause: null };
+/** Calls that go to what is not registered are shown as well: that is what one looks for. */
+function joined(
+  registered: readonly RegistryRow[] | null,
+  figures: ReadonlyMap<string, AddressFigures>,
+  unlisted: AddressFigures,
+): Row[] {
+  const known = new Set(registered?.map(({ address }) => address));
+  const entries: (readonly [RegistryRow, AddressFigures])[] = (registered ?? []).map((row) => {
+    return [row, figures.get(row.address) ?? (row.state === 'up' ? unknownFigures : unlisted)];
+  });
+  const isSorted = entries.length;
+  for (const [address, found] of figures) {
+    if (known.has(address) || (registered && found.callsPerSecond === 0)) continue;
+    entries.push([unregistered(address, registered ? 'gone' : null), found]);
+  }
+  if (entries.length > isSorted) entries.sort(([a], [b]) => compare(a.address, b.address) || compare(a.id, b.id));
+  const all = entries.reduce((sum, [, { callsPerSecond }]) => sum + (callsPerSecond ?? 0), 0);
+  return entries.map(([row, found]) => rowOf(row, found, all));
+}
+
+function unregistered(address: string, state: 'gone' | null): RegistryRow {
+  return { id: address, address, name: '', state, weight: null, zone: '', lease: null, pause: null };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -25,7 +25,6 @@ const longestLineBytes = 8 << 20;
 export class StatisticsStream {
   readonly #options: StreamOptions;
   readonly #closing = new AbortController();
-  #request: ClientRequest | null = null;
   #trace: string | null = null;
   #reopen = new AbortController();
   #lastAtMs: number;
@@ -67,7 +66,6 @@ export class StatisticsStream {
 
   close(): void {
     this.#closing.abort();
-    this.#request?.destroy();
   }
 
   async #run(): Promise<void> {
@@ -106,7 +104,6 @@ export class StatisticsStream {
       } catch (error) {
         return end(messageOf(error));
       }
-      this.#request = call;
       signal.addEventListener('abort', abort, { once: true });
       expect(connectMs, 'no answer');
       call.on('error', (error) => end(messageOf(error)));

@@ -24,8 +24,8 @@ const deadlineMs = 2000;
 const mostInFlight = 64;
 /** A stopped process must not make up for all that it missed. */
 const mostAtOnce = 10;
-/** What is read is as of so long ago at most: ten frames a second need not count each call ten times. */
-const countAgainMs = 90;
+/** What is read is as of so long ago at most: ten frames a second need not count the few calls anew each time. */
+const countAgainMs = 250;
 
 /** Two calls a second, and one more for every ten instances: each is called every few seconds, and none feels it. */
 export function usualProbeRate(instances: number): number {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { LineSplitter } from '../../../../src/core/stats/gozero-log/lines.js';
 import { GozeroLogReader, type LogSample } from '../../../../src/core/stats/gozero-log/reader.js';
 
 const recorded = { json: fixture('json'), plain: fixture('plain') };
@@ -133,6 +134,8 @@ describe('a line', () => {
   });
 
   test('of any length is bounded, and the next one is read', () => {
+    const lines = new LineSplitter(4);
+    expect([...lines.push(Buffer.from('abc')), ...lines.push(Buffer.from('defg\nhi\n'))]).toEqual(['abcd', 'hi']);
     const reader = new GozeroLogReader();
     for (let mebibyte = 0; mebibyte < 20; mebibyte++) reader.push('f', Buffer.alloc(1 << 20, 'x'));
     expect(reader.push('f', Buffer.from(`\n${json(two)}`))).toHaveLength(1);
