@@ -1,11 +1,5 @@
+import type { LatencyPercentiles } from './figures.js';
 import { groupSize, groups, middleMs, upperBoundMs } from './latency-buckets.js';
-
-/** What stands for the latencies of one window, ms. */
-export interface Percentiles {
-  readonly p50: number;
-  readonly p90: number;
-  readonly p99: number;
-}
 
 /** Time is told in ticks of this length. */
 export const tickMs = 100;
@@ -77,7 +71,7 @@ export class LatencyWindows {
   }
 
   /** Null when there was none. */
-  percentiles(seconds: keyof typeof rings, tick: number): Percentiles | null {
+  percentiles(seconds: keyof typeof rings, tick: number): LatencyPercentiles | null {
     const counts = this.#sum(rings[seconds], tick);
     const total = counts.reduce((sum, count) => sum + count, 0);
     if (total === 0) return null;
