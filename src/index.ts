@@ -13,7 +13,6 @@ export type {
   Picked,
   PickOptions,
 } from './core/balancer/balancer.js';
-export type { Compared, PickTrace } from './core/balancer/comparisons.js';
 export {
   type BalancerConfig,
   type BalancerPorts,
@@ -63,6 +62,13 @@ export { type Clock, type Rng, systemClock, systemRng, type Timer } from './core
 export { type ErrorCode, errorCodes, isLbctlError, LbctlError } from './core/model/errors.js';
 export type { DialectName, Instance, Lease, Note, Owner, Pause } from './core/model/instance.js';
 export type { StatisticsDocument } from './core/stats/export/document.js';
-export type { ClientFigures, InstanceFigures, WindowFigures } from './core/stats/figures.js';
+export type {
+  ClientFigures,
+  Compared,
+  InstanceFigures,
+  LatencyPercentiles,
+  PickTrace,
+  WindowFigures,
+} from './core/stats/figures.js';
 export { Observer, type ObserverOptions } from './core/stats/observer.js';
 export { type RegisterOptions, type Registration, register } from './library/register.js';

@@ -6,6 +6,16 @@ export type { Compared, PickTrace } from '../balancer/comparisons.js';
 /** Attempts over the last second, ten seconds and minute. */
 export const windowsSeconds = [1, 10, 60] as const;
 
+/** Each within 2 % of the latency that it stands for, ms. */
+export interface LatencyPercentiles {
+  /** Half of the attempts took no longer. */
+  readonly p50: number;
+  /** Nine of ten took no longer. */
+  readonly p90: number;
+  /** 99 of 100 took no longer. */
+  readonly p99: number;
+}
+
 /** What happened on one instance within a sliding window. */
 export interface WindowFigures {
   /** Attempts that began. */
@@ -17,14 +27,16 @@ export interface WindowFigures {
   /** Attempts that began, per second of the window, or of the part of it since the instance came. */
   readonly picksPerSecond: number;
   /** Of attempts that ended; null when none did. */
-  readonly latencyMs: { readonly p50: number; readonly p90: number; readonly p99: number } | null;
+  readonly latencyMs: LatencyPercentiles | null;
 }
 
 /** What one client knows of one instance. What its policy does not keep is null. */
 export interface InstanceFigures {
+  /** `host:port`. */
   readonly address: string;
   /** Calls go there. False: it has left the client's list, and is told for as long as there is something to tell. */
   readonly isListed: boolean;
+  /** Attempts that have not ended. */
   readonly inFlight: number;
   /** Since the instance came. */
   readonly picks: number;
@@ -38,9 +50,10 @@ export interface InstanceFigures {
   readonly success: number | null;
   /** As the policy compares it. */
   readonly load: number | null;
+  /** Whether the health checker lets calls go there. */
   readonly circuit: CircuitState | null;
   /** By the window's seconds. */
-  readonly windows: Readonly<Record<(typeof windowsSeconds)[number], WindowFigures>>;
+  readonly windows: Readonly<Record<1 | 10 | 60, WindowFigures>>;
   /** Latencies of the last 10 s as [upper bound ms, attempts], ascending, without empty ones: those of several clients add up. */
   readonly latencies: readonly (readonly [upToMs: number, attempts: number])[];
 }
@@ -51,12 +64,17 @@ export interface ClientFigures {
   readonly id: string;
   /** Its name, for people. */
   readonly client: string;
+  /** Name of its machine. */
   readonly host: string;
+  /** Its process there. */
   readonly pid: number;
+  /** What it calls: a service in etcd, `namespace/service`, or addresses; empty when its resolver does not tell. */
   readonly service: string;
+  /** Its balancing policy. */
   readonly policy: string;
   /** ISO 8601: when these were taken. */
   readonly at: string;
+  /** Those of its list in its order, then those that have left. */
   readonly instances: readonly InstanceFigures[];
   /** The last picks in which the asked-for address was compared, newest first; empty when none was asked for. */
   readonly trace: readonly PickTrace[];

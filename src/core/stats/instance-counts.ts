@@ -75,9 +75,7 @@ export class InstanceCounts {
       inFlight: this.inFlight,
       picks: this.picks,
       forcePicks: view?.forcePicks ?? null,
-      codes: Object.fromEntries(
-        statusNames.flatMap((name, code) => ((this.#codes[code] ?? 0) > 0 ? [[name, this.#codes[code] ?? 0]] : [])),
-      ),
+      codes: this.#codesByName(),
       ewmaMs: view?.latencyMs ?? null,
       success: view?.success ?? null,
       load: view?.load ?? null,
@@ -89,6 +87,15 @@ export class InstanceCounts {
       },
       latencies: this.#windows?.latencies.distribution(Math.floor(nowMs / tickMs)) ?? [],
     };
+  }
+
+  #codesByName(): Record<string, number> {
+    const codes: Record<string, number> = {};
+    for (const [code, name] of statusNames.entries()) {
+      const count = this.#codes[code] ?? 0;
+      if (count > 0) codes[name] = count;
+    }
+    return codes;
   }
 
   #window(seconds: (typeof windowsSeconds)[number], nowMs: number): WindowFigures {

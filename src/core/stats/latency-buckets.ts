@@ -20,14 +20,17 @@ export function bucketOf(latencyMs: number): number {
   return (shift << subBits) + (units >>> shift);
 }
 
+/** Where each bucket begins, ms, and where the last one ends: documents ask for thousands. */
+const startsMs = Float64Array.from({ length: groups * groupSize + 1 }, (_, bucket) => startMs(bucket));
+
 /** What is in the bucket is below this, ms. */
 export function upperBoundMs(bucket: number): number {
-  return startMs(bucket + 1);
+  return startsMs[bucket + 1] ?? Number.NaN;
 }
 
 /** What stands for the latencies in the bucket, ms. */
 export function middleMs(bucket: number): number {
-  return (startMs(bucket) + startMs(bucket + 1)) / 2;
+  return ((startsMs[bucket] ?? Number.NaN) + upperBoundMs(bucket)) / 2;
 }
 
 function startMs(bucket: number): number {

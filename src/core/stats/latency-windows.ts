@@ -1,11 +1,5 @@
+import type { LatencyPercentiles } from './figures.js';
 import { groupSize, groups, middleMs, upperBoundMs } from './latency-buckets.js';
-
-/** What stands for the latencies of one window, ms. */
-export interface Percentiles {
-  readonly p50: number;
-  readonly p90: number;
-  readonly p99: number;
-}
 
 /** Time is told in ticks of this length. */
 export const tickMs = 100;
@@ -29,6 +23,27 @@ const rings = {
 const slices = 32;
 const full = 2 ** 16 - 1;
 
+/** Where a window is added up: for hundreds of instances, new ones each time would be most of the work. */
+const sums = new Float64Array(groups * groupSize);
+const groupTotals = new Float64Array(groups);
+
+/** The latency of this rank among those added up, ms. */
+function rank(of: number): number {
+  let left = Math.max(1, Math.ceil(of));
+  for (let group = 0; group < groups; group++) {
+    const inGroup = groupTotals[group] ?? 0;
+    if (left > inGroup) {
+      left -= inGroup;
+      continue;
+    }
+    for (let bucket = group * groupSize; bucket < (group + 1) * groupSize; bucket++) {
+      left -= sums[bucket] ?? 0;
+      if (left <= 0) return middleMs(bucket);
+    }
+  }
+  return Number.NaN;
+}
+
 /** The counts of one group of buckets in all slices. */
 class Page {
   readonly counts = new Uint16Array(slices * groupSize);
@@ -46,8 +61,21 @@ class Page {
     if (count < full) this.counts[start + within] = count + 1;
   }
 
-  holds(slice: number, age: number): boolean {
-    return this.#ages[slice] === age;
+  /** Adds up the slices of a ring up to that of number `now`, into `sums` from `at` on. @returns how many latencies there are. */
+  sum(ring: Ring, now: number, at: number): number {
+    let total = 0;
+    for (let number = now - ring.slices + 1; number <= now; number++) {
+      const slice = placeOf(ring, number);
+      if (this.#ages[slice] !== (number | 0)) continue;
+      if (total === 0) sums.fill(0, at, at + groupSize);
+      const start = slice * groupSize;
+      for (let within = 0; within < groupSize; within++) {
+        const count = this.counts[start + within] ?? 0;
+        sums[at + within] = (sums[at + within] ?? 0) + count;
+        total += count;
+      }
+    }
+    return total;
   }
 }
 
@@ -77,43 +105,35 @@ export class LatencyWindows {
   }
 
   /** Null when there was none. */
-  percentiles(seconds: keyof typeof rings, tick: number): Percentiles | null {
-    const counts = this.#sum(rings[seconds], tick);
-    const total = counts.reduce((sum, count) => sum + count, 0);
-    if (total === 0) return null;
-    const at = (part: number): number => {
-      let left = Math.max(1, Math.ceil(total * part));
-      let bucket = -1;
-      while (left > 0) left -= counts[++bucket] ?? left;
-      return middleMs(bucket);
-    };
-    return { p50: at(0.5), p90: at(0.9), p99: at(0.99) };
+  percentiles(seconds: keyof typeof rings, tick: number): LatencyPercentiles | null {
+    const total = this.#sum(rings[seconds], tick);
+    return total === 0 ? null : { p50: rank(total * 0.5), p90: rank(total * 0.9), p99: rank(total * 0.99) };
   }
 
   /** Of the last ten seconds: [upper bound of a bucket in ms, latencies in it], ascending, without empty ones. */
   distribution(tick: number): (readonly [upToMs: number, attempts: number])[] {
     const found: (readonly [number, number])[] = [];
-    for (const [bucket, count] of this.#sum(rings[10], tick).entries()) {
-      if (count > 0) found.push([upperBoundMs(bucket), count]);
+    this.#sum(rings[10], tick);
+    for (let group = 0; group < groups; group++) {
+      if (groupTotals[group] === 0) continue;
+      for (let bucket = group * groupSize; bucket < (group + 1) * groupSize; bucket++) {
+        const count = sums[bucket] ?? 0;
+        if (count > 0) found.push([upperBoundMs(bucket), count]);
+      }
     }
     return found;
   }
 
-  #sum(ring: Ring, tick: number): Float64Array {
-    const sum = new Float64Array(groups * groupSize);
+  /** Into `sums` and `groupTotals`, where a group without latencies is left as it was. @returns how many there are. */
+  #sum(ring: Ring, tick: number): number {
     const now = Math.floor(tick / ring.ticks);
-    for (const [group, page] of this.#pages.entries()) {
-      if (page === undefined) continue;
-      for (let slice = now - ring.slices + 1; slice <= now; slice++) {
-        const place = placeOf(ring, slice);
-        if (!page.holds(place, slice | 0)) continue;
-        for (let within = 0; within < groupSize; within++) {
-          const bucket = group * groupSize + within;
-          sum[bucket] = (sum[bucket] ?? 0) + (page.counts[place * groupSize + within] ?? 0);
-        }
-      }
+    let total = 0;
+    for (let group = 0; group < groups; group++) {
+      const inGroup = this.#pages[group]?.sum(ring, now, group * groupSize) ?? 0;
+      groupTotals[group] = inGroup;
+      total += inGroup;
     }
-    return sum;
+    return total;
   }
 
   #newPage(group: number): Page {

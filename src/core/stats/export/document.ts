@@ -3,12 +3,15 @@ import type { ServedClient } from './client.js';
 
 /** What a process tells of its clients: the JSON of `/statistics`, and of each line of `/statistics/stream`. */
 export interface StatisticsDocument {
+  /** Another one means another shape. */
   readonly schemaVersion: 1;
   /** Name of the machine. */
   readonly host: string;
+  /** The process there. */
   readonly pid: number;
   /** ISO 8601. */
   readonly at: string;
+  /** Of each channel of the process that is served here. */
   readonly clients: readonly ClientFigures[];
 }
 
