@@ -146,6 +146,16 @@ describe.skipIf(!hasTmux()).concurrent('in a real terminal', () => {
     });
   });
 
+  it('takes keys from the terminal while something else comes in on stdin', async () => {
+    await inTerminal(80, 24, async (tmux) => {
+      await open(tmux, 'yes q | head -n 100000 | $DASHBOARD --tty');
+      await tmux.keys('j');
+      await tmux.wait((text) => text.includes('> 10.0.0.1:8080'), 'the cursor to move');
+      await tmux.keys('q');
+      expect(await expectRestored(tmux)).toContain('ended: quit');
+    });
+  });
+
   it('asks before it acts, and takes no paste for an answer', async () => {
     await inTerminal(80, 24, async (tmux) => {
       await open(tmux, '$DASHBOARD --write');

@@ -1,10 +1,12 @@
 /**
  * The dashboard with made-up figures, for real terminals: tsx test/support/synthetic-dashboard-process.ts
- * [--instances N] [--interval MS] [--write] [--crash-after MS [--catch]] [--reject-after MS] [--refuse]
+ * [--instances N] [--interval MS] [--write] [--crash-after MS [--catch]] [--reject-after MS] [--refuse] [--tty]
  * With --measure SECONDS it ends by itself, and says what it has cost: node --expose-gc makes memory exact.
  * Says at the end, on the terminal it gave back, how it ended.
  */
+import { openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { ReadStream } from 'node:tty';
 import { parseArgs } from 'node:util';
 import { LbctlError } from '../../src/core/model/errors.js';
 import type { ActionName, Actions } from '../../src/ui/dashboard/options.js';
@@ -18,6 +20,7 @@ const { values } = parseArgs({
     write: { type: 'boolean', default: false },
     refuse: { type: 'boolean', default: false },
     'crash-after': { type: 'string' },
+    tty: { type: 'boolean', default: false },
     catch: { type: 'boolean', default: false },
     'reject-after': { type: 'string' },
     'exit-after': { type: 'string' },
@@ -84,6 +87,7 @@ function later(ms: string | undefined, what: () => void): void {
   if (ms !== undefined) setTimeout(what, Number(ms));
 }
 
+const keyboard = values.tty ? new ReadStream(openSync('/dev/tty', 'r')) : null;
 try {
   const end = await showDashboard({
     open: async () => {
@@ -94,7 +98,7 @@ try {
     actions,
     intervalMs: Number(values.interval),
     hints: ['In another terminal: lbctl pause greeter.rpc'],
-    stdin: process.stdin,
+    stdin: keyboard ?? process.stdin,
     stdout: process.stdout,
     signal: ended.signal,
   });
@@ -103,4 +107,6 @@ try {
   for (const command of end.commands) process.stdout.write(`${command}\n`);
 } catch (error) {
   process.stdout.write(`refused: ${error instanceof Error ? error.message : error}\n`);
+} finally {
+  keyboard?.destroy();
 }

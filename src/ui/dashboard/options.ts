@@ -21,6 +21,7 @@ export interface DashboardOptions {
   readonly intervalMs: number;
   /** Lines below the table, as far as there is room. */
   readonly hints: readonly string[];
+  /** Where keys come from. A stream other than process.stdin is to be destroyed after the end by who opened it: it reads on. */
   readonly stdin: NodeJS.ReadStream;
   readonly stdout: NodeJS.WriteStream;
   /** Ends the view when it aborts. */

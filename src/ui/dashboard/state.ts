@@ -62,7 +62,7 @@ export function initialState(options: Pick<DashboardOptions, 'opening' | 'hints'
     message: null,
     asked: null,
     commands: [],
-    intervalMs: options.intervalMs,
+    intervalMs: Math.max(100, options.intervalMs),
     hints: options.hints,
     size,
   };
