@@ -87,7 +87,7 @@ describe.concurrent('probe', () => {
     for (const [id, { address }] of servers.entries()) {
       await etcdctl(etcd.endpoint, 'put', `counted.rpc/${id}`, address);
     }
-    const live = dashboard(own, 'counted.rpc', '-o', 'ndjson', '--interval', '200ms', '--probe-rate', '100');
+    const live = dashboard(own, 'counted.rpc', '-o', 'ndjson', '--interval', '200ms', '--probe-rate', '50');
     await until(() => frames(live).length > 56, withinMs, 'eleven seconds');
     const frame = last(live);
     live.child.kill('SIGTERM');
@@ -101,8 +101,9 @@ describe.concurrent('probe', () => {
       expect(rowOf(frame, address)?.callsPerSecond, address).toBeLessThan(counted * 1.03 + 0.3);
       all += counted;
     }
-    expect(all).toBeGreaterThan(90);
-    expect(all).toBeLessThan(110);
+    // A busy machine makes fewer calls; never more than were asked for.
+    expect(all).toBeGreaterThan(35);
+    expect(all).toBeLessThan(53);
     expect(frame?.rows.reduce((sum, { share }) => sum + (share ?? 0), 0)).toBeCloseTo(1, 5);
   });
 
