@@ -57,7 +57,8 @@ describe.concurrent('probe', () => {
     }
     const live = dashboard(own, 'probed.rpc', '-o', 'ndjson', '--interval', '200ms', '--probe-rate', '40');
     const row = (address: string) => rowOf(last(live), address);
-    const isKnown = () => row(slow.address)?.ewmaMs && row(failing.address)?.health && row(plain.address)?.health;
+    const isKnown = () =>
+      row(slow.address)?.ewmaMs && row(failing.address)?.health && row(plain.address)?.health && row(dead)?.health;
     await until(() => isKnown() && (row(slow.address)?.lease?.remainingSeconds ?? 0) > 500, withinMs, 'figures');
     expect(last(live)).toMatchObject({ service: 'probed.rpc', source: 'probe', policy: 'p2c_ewma', staleForMs: null });
     expect(last(live)?.rows).toHaveLength(5);
@@ -65,7 +66,7 @@ describe.concurrent('probe', () => {
     // To a client without the service UNIMPLEMENTED is an answer.
     expect(row(plain.address)).toMatchObject({ health: 'healthy', errorRate: 0 });
     expect(row(failing.address)).toMatchObject({ health: 'unhealthy', errorRate: 1 });
-    expect(row(dead)).toMatchObject({ state: 'up', health: null, ewmaMs: null, errorRate: null });
+    expect(row(dead)).toMatchObject({ state: 'up', health: 'unhealthy', ewmaMs: null, errorRate: null });
     expect(row(slow.address)?.ewmaMs).toBeGreaterThan(55);
     expect(row(slow.address)?.ewmaMs).toBeGreaterThan((row(plain.address)?.ewmaMs ?? 0) + 30);
     expect(row(slow.address)?.p99Ms).toBeGreaterThan(55);
@@ -80,31 +81,6 @@ describe.concurrent('probe', () => {
     expect(row(fast.address)).toMatchObject({ id: fast.address, pause: { reason: '' } });
     live.child.kill('SIGINT');
     expect((await live.ended).code).toBe(130);
-  });
-
-  test('the rates are those that the servers count', async (own) => {
-    const servers = await Promise.all([server(own), server(own)]);
-    for (const [id, { address }] of servers.entries()) {
-      await etcdctl(etcd.endpoint, 'put', `counted.rpc/${id}`, address);
-    }
-    const live = dashboard(own, 'counted.rpc', '-o', 'ndjson', '--interval', '200ms', '--probe-rate', '50');
-    await until(() => frames(live).length > 56, withinMs, 'eleven seconds');
-    const frame = last(live);
-    live.child.kill('SIGTERM');
-    expect((await live.ended).code).toBe(143);
-    const at = Date.parse(frame?.at ?? '');
-    let all = 0;
-    for (const { address, counts } of servers) {
-      const { times } = await counts();
-      const counted = times.filter((time) => time > at - 10_000 && time <= at).length / 10;
-      expect(rowOf(frame, address)?.callsPerSecond, address).toBeGreaterThan(counted * 0.97 - 0.3);
-      expect(rowOf(frame, address)?.callsPerSecond, address).toBeLessThan(counted * 1.03 + 0.3);
-      all += counted;
-    }
-    // A busy machine makes fewer calls; never more than were asked for.
-    expect(all).toBeGreaterThan(35);
-    expect(all).toBeLessThan(53);
-    expect(frame?.rows.reduce((sum, { share }) => sum + (share ?? 0), 0)).toBeCloseTo(1, 5);
   });
 
   test('rows stay when etcd is gone, marked stale with their age, and live again when it is back', async (own) => {

@@ -1,5 +1,11 @@
-/** What a client tells of itself over HTTP, against servers that count for themselves and the picker's own numbers. */
+/**
+ * What a client tells of itself over HTTP, and a dashboard of its clients, against servers that count for themselves and
+ * the picker's own numbers.
+ */
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { Dashboard } from '../../src/core/dashboard/dashboard.js';
+import { ObserversFeed } from '../../src/core/dashboard/observers/observers-feed.js';
+import { Registry } from '../../src/core/dashboard/registry.js';
 import { Caller } from '../../src/core/grpc/calls/caller.js';
 import type { CallMethod } from '../../src/core/grpc/calls/method.js';
 import { clientOptions } from '../../src/core/grpc/client/client-options.js';
@@ -53,6 +59,11 @@ test('at 500 calls a second: rates, shares and calls in flight are the serversâ€
     const [client] = ((await response.json()) as StatisticsDocument).clients;
     return { atMs: Date.parse(client?.at ?? ''), client, instances: client?.instances ?? [] };
   };
+  const feed = new ObserversFeed({ etcd: connection, service, view: null, intervalMs: 100, clock: systemClock });
+  const registry = await Registry.open(connection, service);
+  const dashboard = new Dashboard({ service, context: '', registry, feed, clock: systemClock });
+  endings.push(() => dashboard.close());
+  const rowOf = ({ address }: ServerProcess) => dashboard.frame().rows.find((row) => row.address === address);
   const call = (plan: { count: number | null; durationMs: number | null; rps: number | null }) =>
     runCalls({ ...plan, concurrency: 2000 }, () => caller.call(), new CallStatistics(), { clock: systemClock, signal });
   const of = (instances: readonly InstanceFigures[], { address }: ServerProcess) => {
@@ -66,6 +77,7 @@ test('at 500 calls a second: rates, shares and calls in flight are the serversâ€
   const startedAt = performance.now();
   await until(() => performance.now() - startedAt > 11_000, 15_000, 'ten seconds of calls');
   const middle = await read();
+  const shown = servers.map(rowOf);
   await calls;
   expect(middle.client).toMatchObject({ id, client: 'shop', service, policy: 'p2c_ewma', pid: process.pid });
   const counted = await Promise.all(servers.map((server) => server.counts()));
@@ -82,6 +94,10 @@ test('at 500 calls a second: rates, shares and calls in flight are the serversâ€
     expect(picksPerSecond).toBeLessThan(rate.to);
     expect(Math.abs(picks / toldTotal - (real[index] ?? 0) / realTotal)).toBeLessThan(0.02);
     expect(errors).toBe(0);
+    expect(shown[index]?.callsPerSecond).toBeGreaterThan(rate.from);
+    expect(shown[index]?.callsPerSecond).toBeLessThan(rate.to);
+    expect(Math.abs((shown[index]?.share ?? 0) - (real[index] ?? 0) / realTotal)).toBeLessThan(0.02);
+    expect(shown[index]).toMatchObject({ state: 'up', health: 'healthy', errorRate: 0 });
   }
 
   // Nothing is under way: every call is counted where it came, and what the policy keeps stands still.
@@ -107,5 +123,12 @@ test('at 500 calls a second: rates, shares and calls in flight are the serversâ€
   const busy = await read();
   expect(servers.map((server) => of(busy.instances, server).inFlight)).toEqual(await holding());
   expect(own(busy.instances)).toEqual(learnt());
+  const isShown = () => servers.every((server) => rowOf(server)?.inFlight === of(busy.instances, server).inFlight);
+  await until(isShown, 2000, 'the dashboard to show the calls in flight');
+  for (const { address, load, latencyMs } of state.inspect()) {
+    const row = rowOf({ address } as ServerProcess);
+    expect(row?.load).toBe(load);
+    expect(row?.ewmaMs).toBeCloseTo(latencyMs ?? Number.NaN, 6);
+  }
   await held;
 });

@@ -91,6 +91,7 @@ export function instanceFigures(address: string, of: Partial<InstanceFigures> = 
     ewmaMs: null,
     success: null,
     load: null,
+    isReachable: true,
     circuit: 'closed',
     windows: windows({}),
     latencies: [],

@@ -39,6 +39,8 @@ function added(all: readonly InstanceFigures[]): AddressFigures {
 }
 
 function healthOf(listed: readonly InstanceFigures[]): Row['health'] {
+  // Nobody reaches it: no call tells how it is, and none would get there.
+  if (listed.length > 0 && listed.every(({ isReachable }) => isReachable === false)) return 'unhealthy';
   const is = (state: CircuitState) => listed.some(({ circuit }) => circuit === state);
   if (is('open')) return 'ejected';
   if (is('half-open')) return 'probing';

@@ -36,6 +36,8 @@ export interface InstanceFigures {
   readonly address: string;
   /** Calls go there. False: it has left the client's list, and is told for as long as there is something to tell. */
   readonly isListed: boolean;
+  /** Its connection is open. False: the last try to open one failed. Null: none has been tried to the end. */
+  readonly isReachable: boolean | null;
   /** Attempts that have not ended. */
   readonly inFlight: number;
   /** Since the instance came. */

@@ -17,6 +17,7 @@ export class InstanceCounts {
   readonly address: string;
   /** Calls go there. */
   isListed = true;
+  isReachable: boolean | null = null;
   picks = 0;
   inFlight = 0;
   /** Attempts that ended in neither OK nor CANCELLED. */
@@ -72,6 +73,7 @@ export class InstanceCounts {
     return {
       address: this.address,
       isListed: this.isListed,
+      isReachable: this.isReachable,
       inFlight: this.inFlight,
       picks: this.picks,
       forcePicks: view?.forcePicks ?? null,

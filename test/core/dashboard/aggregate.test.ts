@@ -36,6 +36,9 @@ describe('the figures of several clients', () => {
   test('tell health: one that keeps calls away outdoes one that does not, and no call is no health', () => {
     const good = { windows: windows({}, { calls: 5, errors: 0 }) };
     expect(of(good)?.health).toBe('healthy');
+    // Connections that cannot be opened: it is down, unless somebody reaches it.
+    expect(of({ isReachable: false }, { isReachable: false })?.health).toBe('unhealthy');
+    expect(of(good, { isReachable: false })?.health).toBe('healthy');
     expect(of(good, { circuit: 'open' })?.health).toBe('ejected');
     expect(of(good, { circuit: 'half-open' })?.health).toBe('probing');
     expect(of({ circuit: 'open' }, { circuit: 'half-open' })?.health).toBe('ejected');

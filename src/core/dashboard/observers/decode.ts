@@ -46,7 +46,7 @@ function clientOf(value: unknown): ClientFigures | null {
 
 function instanceOf(value: unknown): InstanceFigures | null {
   if (!isObject(value) || typeof value.address !== 'string' || !isObject(value.windows)) return null;
-  const { circuit, windows } = value;
+  const { circuit, isReachable, windows } = value;
   const [short, middle, long] = windowsSeconds.map((seconds) => windowOf(windows[seconds]));
   if (!short || !middle || !long) return null;
   return {
@@ -59,6 +59,7 @@ function instanceOf(value: unknown): InstanceFigures | null {
     ewmaMs: number(value.ewmaMs),
     success: number(value.success),
     load: number(value.load),
+    isReachable: typeof isReachable === 'boolean' ? isReachable : null,
     circuit: circuit === 'open' || circuit === 'half-open' || circuit === 'closed' ? circuit : null,
     windows: { 1: short, 10: middle, 60: long },
     latencies: listOf(value.latencies, mostLatencies, pairOf) ?? [],

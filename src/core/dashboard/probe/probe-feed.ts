@@ -5,10 +5,10 @@ import { clientOptions } from '../../grpc/client/client-options.js';
 import { ClientState } from '../../grpc/policies/client-state.js';
 import { formatTarget } from '../../grpc/target.js';
 import type { Clock, Timer } from '../../model/clock.js';
-import type { ClientFigures } from '../../stats/figures.js';
+import type { ClientFigures, PickTrace } from '../../stats/figures.js';
 import { aggregate } from '../aggregate.js';
 import { type AddressFigures, type Feed, idleFigures, unknownFigures } from '../feed.js';
-import { ProbeCounters } from './probe-counters.js';
+import { Verdicts } from './verdicts.js';
 
 export interface ProbeOptions {
   readonly etcd: EtcdSettings;
@@ -26,6 +26,7 @@ const mostInFlight = 64;
 const mostAtOnce = 10;
 /** What is read is as of so long ago at most: ten frames a second need not count the few calls anew each time. */
 const countAgainMs = 250;
+const mostTraced = 16;
 
 /** Two calls a second, and one more for every ten instances: each is called every few seconds, and none feels it. */
 export function usualProbeRate(instances: number): number {
@@ -43,21 +44,20 @@ export class ProbeFeed implements Feed {
   readonly #options: ProbeOptions;
   readonly #state: ClientState;
   readonly #caller: Caller;
-  readonly #counters = new ProbeCounters();
+  readonly #verdicts = new Verdicts();
   #timer: Timer | null = null;
   #inFlight = 0;
   #isAnswered = false;
   #known: { readonly atMs: number; readonly figures: ReadonlyMap<string, AddressFigures> } | null = null;
 
   constructor(options: ProbeOptions) {
-    const { etcd, service, clock } = options;
+    const { etcd, service } = options;
     this.#options = options;
     this.#state = new ClientState({
       answers: healthCheck.answers,
-      onAttempt: ({ address, code, latencyMs }) => {
+      onAttempt: ({ address }) => {
         this.#isAnswered = true;
-        const isError = code !== 0 && !healthCheck.answers.includes(code);
-        this.#counters.ended(address, codeName(code), isError, latencyMs, clock.monotonic());
+        this.#verdicts.answered(address);
       },
     });
     const { endpoints, ...settings } = etcd;
@@ -85,7 +85,7 @@ export class ProbeFeed implements Feed {
   figures(): ReadonlyMap<string, AddressFigures> {
     const nowMs = this.#options.clock.monotonic();
     if (this.#known && nowMs - this.#known.atMs < countAgainMs) return this.#known.figures;
-    const figures = aggregate([this.#client(nowMs)]);
+    const figures = this.#verdicts.appliedTo(aggregate([this.#client()]));
     this.#known = { atMs: nowMs, figures };
     return figures;
   }
@@ -100,8 +100,8 @@ export class ProbeFeed implements Feed {
 
   look(): void {}
 
-  detail(): { readonly trace: []; readonly readings: [] } {
-    return { trace: [], readings: [] };
+  detail(address: string): { readonly trace: readonly PickTrace[]; readonly readings: [] } {
+    return { trace: this.#state.trace(address, mostTraced), readings: [] };
   }
 
   views(): readonly string[] {
@@ -118,19 +118,11 @@ export class ProbeFeed implements Feed {
   }
 
   /** This client as any other that publishes its statistics. */
-  #client(nowMs: number): ClientFigures {
+  #client(): ClientFigures {
     const { service, clock } = this.#options;
-    return {
-      id: '',
-      client: 'probe',
-      host: '',
-      pid: 0,
-      service,
-      policy,
-      at: new Date(clock.now()).toISOString(),
-      instances: this.#counters.figures(this.#state.inspect(), nowMs),
-      trace: [],
-    };
+    const at = new Date(clock.now()).toISOString();
+    const instances = this.#state.figures();
+    return { id: '', client: 'probe', host: '', pid: 0, service, policy, at, instances, trace: [] };
   }
 
   /** By the clock, not by the timer: a late timer is made up for, so the rate holds. `owed`: parts of a call. */
@@ -152,17 +144,7 @@ export class ProbeFeed implements Feed {
     this.#inFlight++;
     void this.#caller.call().then(({ outcome, wrongAnswerFrom }) => {
       this.#inFlight--;
-      if (wrongAnswerFrom !== undefined) this.#counters.wrong(wrongAnswerFrom, outcome);
+      if (wrongAnswerFrom !== undefined) this.#verdicts.wrong(wrongAnswerFrom, outcome);
     });
   }
-}
-
-const codeNames = [
-  ...['OK', 'CANCELLED', 'UNKNOWN', 'INVALID_ARGUMENT', 'DEADLINE_EXCEEDED', 'NOT_FOUND', 'ALREADY_EXISTS'],
-  ...['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED'],
-  ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
-];
-
-function codeName(code: number): string {
-  return codeNames[code] ?? `STATUS_${code}`;
 }

@@ -143,7 +143,11 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
       }
       child.endpoint = endpoint;
     }
-    if (changed || order.some((candidate, i) => candidate !== this.#order[i])) this.#balancer?.update(order);
+    if (changed || order.some((candidate, i) => candidate !== this.#order[i])) {
+      this.#balancer?.update(order);
+      // A connection that others have opened is there before the balancer knows the instance.
+      for (const child of this.#children.values()) this.#tellReached(child);
+    }
     this.#order = order;
     return changed;
   }
@@ -167,11 +171,16 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
     if (!child.active) return;
     const lost = child.state === READY && state !== READY;
     child.state = state;
+    this.#tellReached(child);
     if (error !== null) this.#lastError = causeOf(error);
     // A lost connection is opened again at once, and says that the list may be out of date.
     if (state === IDLE) child.leaf.exitIdle();
     if (lost) this.#helper.requestReresolution();
     this.#report();
+  }
+
+  #tellReached({ address, state }: Child): void {
+    if (state === READY || state === TRANSIENT_FAILURE) this.#balancer?.reached(address, state === READY);
   }
 
   #report(): void {

@@ -109,6 +109,12 @@ export class ManagedBalancer {
     return this.#counts.has(address);
   }
 
+  /** A connection to an instance of the list has been opened, or could not be. */
+  reached(address: string, isReachable: boolean): void {
+    const counts = this.#counts.of(address);
+    if (counts !== undefined) counts.isReachable = isReachable;
+  }
+
   /** A pick that counts as in flight from now on. Throws what the policy's `pick` throws. */
   reserve(options?: PickOptions): Reservation {
     const picked = this.#balancer.pick(options);
