@@ -1,7 +1,7 @@
-/** What somebody sees who types `npm start`, and `pause` in another terminal. */
+/** What somebody sees who types `npm start`, and `pause` or `call` in another terminal. */
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { run } from '../support/cli.js';
+import { run, start } from '../support/cli.js';
 import { hasTmux, Tmux } from '../support/tmux.js';
 
 const program = path.resolve('bin/run.js');
@@ -63,3 +63,21 @@ test.skipIf(!hasTmux())(
     }
   },
 );
+
+test.skipIf(!hasTmux())('call shows a table of its instances while it runs, and leaves its result alone', async () => {
+  const demo = start(['demo', '--duration', '60s', '--listen', '127.0.0.1:0']);
+  const tmux = await Tmux.start(100, 30);
+  try {
+    const [, endpoint = ''] = await demo.waitFor(/--endpoints (http:[^\s"]+)/, { stream: 'stderr' });
+    const flags = `--policy p2c_ewma --rps 40 --duration 4s --endpoints ${endpoint}`;
+    await tmux.type(`clear; ${process.execPath} ${program} call demo.rpc ${flags}`);
+    const live = /\d s: p2c_ewma \d+ calls.*\nADDRESS +HEALTH +LOAD +INFLIGHT +RPS +SHARE/;
+    await tmux.wait((text) => live.test(text) && text.includes('ejected'), 'a live table');
+    const after = await tmux.wait((text) => text.includes('latency p50'), 'the result');
+    expect(after).not.toContain('INFLIGHT');
+    expect(after).toMatch(/ADDRESS +CALLS +SHARE +ERRORS/);
+  } finally {
+    await tmux.close();
+    demo.kill();
+  }
+});

@@ -140,6 +140,7 @@ function optionsOf({ etcd }: Destination, settings: ClientSettings): CallerOptio
 
 interface Run {
   readonly policy: string;
+  readonly state: ClientState;
   readonly caller: Caller;
   readonly method: CallMethod;
   readonly statistics: CallStatistics;
@@ -175,7 +176,7 @@ function prepare(to: Destination, policy: string, method: CallMethod, request: C
     return caller.call(key === undefined ? [] : [['x-lb-hash-key', key]]);
   };
   const go = () => runCalls(request.plan, call, statistics, { clock: systemClock, signal });
-  return { policy, caller, method, statistics, go };
+  return { policy, state, caller, method, statistics, go };
 }
 
 function resultOf(durationMs: number, { policy, statistics, method }: Run, service: string): CallResult {

@@ -7,7 +7,8 @@ import { type Column, table } from '../output/table.js';
 
 /** The first column tells rows apart, and stays. A trend is for who looks on. */
 const shown = columns.filter(({ title }) => title !== 'TREND');
-const cells: ReadonlyArray<Column<Row>> = shown.map(({ title, value, align }, index) => ({
+/** A table of rows, as every verb prints it that shows how instances do. */
+export const rowColumns: ReadonlyArray<Column<Row>> = shown.map(({ title, value, align }, index) => ({
   title,
   value: (row) => value(row),
   ...(align === 'right' && { align }),
@@ -26,6 +27,6 @@ export async function frameText(frame: Frame, { style, width }: Pick<View, 'styl
   ].filter((word) => word !== '');
   const stale = staleForMs === null ? '' : `  ${style.red(`STALE ${formatDuration(staleForMs)}`)}`;
   const remarks = notices.map((notice) => `${style.yellow(`! ${sanitise(notice)}`)}\n`).join('');
-  const rows = frame.rows.length === 0 ? '' : await table(cells, frame.rows, { style, width });
+  const rows = frame.rows.length === 0 ? '' : await table(rowColumns, frame.rows, { style, width });
   return `${style.dim(words.join('  '))}${stale}\n${remarks}${rows}`;
 }

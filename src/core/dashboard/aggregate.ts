@@ -8,7 +8,7 @@ const rateWindow = 10;
 const healthWindow = 60;
 
 /** The figures of any number of clients added up, by address. */
-export function aggregate(clients: readonly ClientFigures[]): ReadonlyMap<string, AddressFigures> {
+export function aggregate(clients: readonly Pick<ClientFigures, 'instances'>[]): ReadonlyMap<string, AddressFigures> {
   const byAddress = new Map<string, InstanceFigures[]>();
   for (const { instances } of clients) {
     for (const instance of instances) {

@@ -1,0 +1,65 @@
+import { shareOf } from './balance.js';
+import { type AddressFigures, unknownFigures } from './feed.js';
+import type { Row } from './frame.js';
+import type { RegistryRow } from './registry.js';
+
+/**
+ * Field by field, which looks clumsy: two objects spread into one cost 40 µs, and five hundred rows ten times a second a fifth
+ * of a core.
+ */
+function rowOf(registered: RegistryRow, figures: AddressFigures, allPerSecond: number): Row {
+  const { callsPerSecond } = figures;
+  return {
+    id: registered.id,
+    address: registered.address,
+    name: registered.name,
+    state: registered.state,
+    health: figures.health,
+    weight: registered.weight,
+    zone: registered.zone,
+    load: figures.load,
+    inFlight: figures.inFlight,
+    callsPerSecond,
+    share: shareOf(callsPerSecond, allPerSecond),
+    errorRate: figures.errorRate,
+    ewmaMs: figures.ewmaMs,
+    isEwmaBound: figures.isEwmaBound,
+    p99Ms: figures.p99Ms,
+    lease: registered.lease,
+    codes: figures.codes,
+    pause: registered.pause,
+  };
+}
+
+/** Calls that go to what is not registered are shown as well: that is what one looks for. */
+export function joined(
+  registered: readonly RegistryRow[] | null,
+  figures: ReadonlyMap<string, AddressFigures>,
+  unlisted: AddressFigures,
+): Row[] {
+  const known = new Set(registered?.map(({ address }) => address));
+  const entries: (readonly [RegistryRow, AddressFigures])[] = (registered ?? []).map((row) => {
+    return [row, figures.get(row.address) ?? (row.state === 'up' ? unknownFigures : unlisted)];
+  });
+  const isSorted = entries.length;
+  for (const [address, found] of figures) {
+    if (known.has(address) || (registered && found.callsPerSecond === 0)) continue;
+    entries.push([unregistered(address, registered ? 'gone' : null), found]);
+  }
+  if (entries.length > isSorted) entries.sort(([a], [b]) => compare(a.address, b.address) || compare(a.id, b.id));
+  const all = entries.reduce((sum, [, { callsPerSecond }]) => sum + (callsPerSecond ?? 0), 0);
+  return entries.map(([row, found]) => rowOf(row, found, all));
+}
+
+/** Rows of figures alone, by address. */
+export function rowsOf(figures: ReadonlyMap<string, AddressFigures>): Row[] {
+  return joined(null, figures, unknownFigures);
+}
+
+function unregistered(address: string, state: 'gone' | null): RegistryRow {
+  return { id: address, address, name: '', state, weight: null, zone: '', lease: null, pause: null };
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
