@@ -44,6 +44,11 @@ export class ClientCounts {
     return this.#listed.has(address);
   }
 
+  /** Of the list. */
+  get size(): number {
+    return this.#listed.size;
+  }
+
   /** Of an instance on the list. */
   of(address: string): InstanceCounts | undefined {
     return this.#listed.get(address);

@@ -41,9 +41,22 @@ export const columns: readonly Column[] = [
   },
   {
     ...figure('TTL', 9, 'x', (row) => row.lease?.remainingSeconds ?? null, compact),
-    value: ({ lease }) => (lease === null ? unknown : `${Math.ceil(lease.remainingSeconds)}/${lease.ttlSeconds}s`),
+    value: ({ lease }) => (lease === null ? unknown : leaseText(lease)),
   },
 ];
+
+/** `7/10s`; of a long lease `59m/1h`. */
+function leaseText({ remainingSeconds, ttlSeconds }: NonNullable<Row['lease']>): string {
+  const left = Math.ceil(remainingSeconds);
+  if (ttlSeconds < 1000) return `${left}/${ttlSeconds}s`;
+  return `${rounded(left)}/${rounded(ttlSeconds)}`;
+}
+
+function rounded(seconds: number): string {
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3600) return `${Math.round(seconds / 60)}m`;
+  return seconds < 86_400 ? `${Math.round(seconds / 3600)}h` : `${Math.round(seconds / 86_400)}d`;
+}
 
 function text(title: string, width: number, key: string, of: (row: Row) => string | null): Column {
   return { title, width, key, align: 'left', value: (row) => of(row) || unknown, sortBy: of };

@@ -128,7 +128,7 @@ export class ProbeFeed implements Feed {
   /** By the clock, not by the timer: a late timer is made up for, so the rate holds. `owed`: parts of a call. */
   #tick(owed: number): void {
     const { clock, callsPerSecond } = this.#options;
-    const rate = callsPerSecond(this.#state.inspect().length);
+    const rate = callsPerSecond(this.#state.size);
     const startedMs = clock.monotonic();
     const waitMs = Math.max(20, Math.min(1000, ((1 - owed) * 1000) / rate));
     this.#timer = clock.timer(waitMs, () => {

@@ -46,7 +46,12 @@ export class ClientState {
     return this.#balancers.flatMap(({ balancer }) => balancer.inspect());
   }
 
-  /** The same with what is counted over time, and with instances that have left: what clients serve as statistics. */
+  /** How many instances the channels have on their lists. */
+  get size(): number {
+    return this.#balancers.reduce((sum, { balancer }) => sum + balancer.size, 0);
+  }
+
+  /** The same as `inspect` with what is counted over time, and with instances that have left: what clients serve as statistics. */
   figures(): readonly InstanceFigures[] {
     return this.#balancers.flatMap(({ balancer }) => balancer.figures());
   }

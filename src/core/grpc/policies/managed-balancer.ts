@@ -105,6 +105,10 @@ export class ManagedBalancer {
     if (candidates !== undefined) this.#budget.charge(() => this.#balancer.update(candidates));
   }
 
+  get size(): number {
+    return this.#counts.size;
+  }
+
   has(address: string): boolean {
     return this.#counts.has(address);
   }
@@ -142,8 +146,10 @@ export class ManagedBalancer {
   inspect(): readonly InstanceStatistics[] {
     const views = new Map(this.#balancer.inspect?.().map((view) => [view.address, view]));
     return this.#counts.listed.map(({ address, picks, inFlight, failures }) => {
-      const { latencyMs = null, success = null, load = null, circuit = null, ...more } = views.get(address) ?? {};
-      return { ...more, address, picks, inFlight, failures, latencyMs, success, load, circuit };
+      const view = views.get(address);
+      const { latencyMs = null, success = null, load = null, circuit = null } = view ?? {};
+      const known = { address, picks, inFlight, failures, latencyMs, success, load, circuit };
+      return view?.forcePicks === undefined ? known : { ...known, forcePicks: view.forcePicks };
     });
   }
 
