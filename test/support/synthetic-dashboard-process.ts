@@ -94,7 +94,7 @@ try {
       if (values.refuse) throw new LbctlError('ETCD_UNREACHABLE', 'refused on purpose');
       return source;
     },
-    opening: { service: 'greeter.rpc', context: 'made up', source: 'observers' },
+    opening: { service: 'greeter.rpc', context: 'made up', source: 'observers', isReplay: false },
     actions,
     intervalMs: Number(values.interval),
     hints: ['In another terminal: lbctl pause greeter.rpc'],

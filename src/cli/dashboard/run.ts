@@ -1,6 +1,6 @@
-import type { Frame } from '../../core/dashboard/frame.js';
 import { sleep, systemClock } from '../../core/model/clock.js';
 import { sanitise } from '../../core/model/sanitise.js';
+import type { DashboardOptions } from '../../ui/dashboard/options.js';
 import type { Outcome, View } from '../base-command.js';
 import type { ConnectionFlagValues, OutputFormat } from '../flags.js';
 import type { Lifetime } from '../lifetime.js';
@@ -100,8 +100,13 @@ async function openFor(request: DashboardRequest, context: DashboardContext): Pr
 }
 
 /** What is known before anything was opened. */
-function openingOf(input: DashboardInput, endpoints: readonly string[]): Pick<Frame, 'service' | 'context' | 'source'> {
-  if (input.kind === 'replay') return { service: '', context: input.file, source: 'probe' };
+function openingOf(input: DashboardInput, endpoints: readonly string[]): DashboardOptions['opening'] {
+  if (input.kind === 'replay') return { service: '', context: input.file, source: 'probe', isReplay: true };
   const inputs = input.kind === 'log' ? input.files : [];
-  return { service: input.service ?? '', context: [...endpoints, ...inputs].join(','), source: input.kind };
+  return {
+    service: input.service ?? '',
+    context: [...endpoints, ...inputs].join(','),
+    source: input.kind,
+    isReplay: false,
+  };
 }

@@ -63,7 +63,7 @@ async function showLive(
   const { showDashboard } = await import('../../ui/dashboard/show.js');
   const { how, commands } = await showDashboard({
     open: async () => session.dashboard,
-    opening: { service: demoService, context: session.endpoint, source: 'observers' },
+    opening: { service: demoService, context: session.endpoint, source: 'observers', isReplay: false },
     actions: session.actions,
     intervalMs: refreshMs,
     hints,

@@ -12,6 +12,8 @@ export interface DashboardSource {
   views(): readonly string[];
   /** Looks through one of `views()`; null for all added up. */
   select(view: string | null): void;
+  /** When nothing more will come: a recording, a pipe. Absent: it never ends by itself. */
+  readonly ended?: Promise<void> | undefined;
   /** Ends everything that feeds it; idempotent, bounded in time. */
   close(): Promise<void>;
 }

@@ -19,8 +19,9 @@ const unknown = '-';
 
 /** In order of importance: a narrow terminal drops columns from the right. */
 export const columns: readonly Column[] = [
-  text('ADDRESS', 15, 'a', (row) => row.address),
-  text('STATE', 6, 't', (row) => row.state),
+  text('ADDRESS', 15, 'a', (row) => row.address || `(unparsed) ${row.name}`),
+  // What has no address is dialled by nobody, whatever else is true of it.
+  text('STATE', 6, 't', (row) => (row.address === '' ? null : row.state)),
   text('HEALTH', 9, 'h', (row) => row.health),
   figure('WEIGHT', 6, 'w', (row) => row.weight, compact),
   figure('LOAD', 7, 'l', (row) => row.load, compact),

@@ -37,15 +37,18 @@ export function notices(state: State, look: Look): string[] {
 /** All of it in one line, for a terminal that has no room for a table. */
 export function summary(state: State, look: Look): string {
   const { service } = state.frame ?? state.opening;
-  const parts: Part[] = [...flags(state, look), { text: service, paint: look.style.bold }];
-  if (state.frame === null) return line([...parts, { text: 'opening…' }], state.size.columns, look);
+  const name = { text: service, paint: look.style.bold };
+  const parts: Part[] = flags(state, look);
+  if (state.frame === null) return line([...parts, name, { text: 'opening…' }], state.size.columns, look);
   const { rows } = state.frame;
   const up = rows.filter((row) => row.state === 'up').length;
   const rates = rows.flatMap((row) => (row.callsPerSecond === null ? [] : [row.callsPerSecond]));
   parts.push({ text: `${up}/${rows.length} up` });
   if (rates.length > 0) parts.push({ text: `${compact(sum(rates))}/s` });
   const failed = rows.map((row) => (row.errorRate ?? 0) * (row.callsPerSecond ?? 0));
-  if (rates.length > 0 && sum(rates) > 0) parts.push({ text: `${percent(sum(failed) / sum(rates))} errors` });
+  if (rates.length > 0 && sum(rates) > 0) parts.push({ text: `${percent(sum(failed) / sum(rates))} err` });
+  // Last: it is known, and what does not fit is cut.
+  parts.push(name);
   return line(parts, state.size.columns, look);
 }
 
@@ -53,8 +56,20 @@ function flags(state: State, { style }: Look): Part[] {
   const staleForMs = state.frame?.staleForMs ?? null;
   return [
     ...(staleForMs === null ? [] : [{ text: `STALE ${age(staleForMs)}`, paint: style.red }]),
+    ...(state.opening.isReplay ? [{ text: replayed(state), paint: style.inverse }] : []),
+    ...(state.isEnded && !state.opening.isReplay ? [{ text: 'ENDED', paint: style.inverse }] : []),
     ...(state.isFrozen ? [{ text: 'FROZEN', paint: style.inverse }] : []),
   ];
+}
+
+/** Nothing else tells a recording from what is happening now. */
+function replayed({ frame, isEnded }: State): string {
+  return ['REPLAY', ...(frame === null ? [] : [clockTime(frame.at)]), ...(isEnded ? ['ended'] : [])].join(' ');
+}
+
+/** `2026-11-30 13:01:02Z` */
+function clockTime(at: string): string {
+  return at.replace('T', ' ').replace(/\.\d+(?=Z$)/, '');
 }
 
 function figures(state: State): Part[] {
@@ -62,6 +77,9 @@ function figures(state: State): Part[] {
   const texts = [source(state.opening, frame)];
   if (frame === null) texts.push('opening…');
   texts.push(`every ${state.intervalMs / 1000}s`);
+  const { column, isReversed } = state.sort;
+  // The column may be one that a narrow terminal has dropped.
+  if (column !== null) texts.push(`sort ${column}${isReversed ? ', reversed' : ''}`);
   if (frame !== null) {
     if (frame.skew !== null) texts.push(`skew ${frame.skew.toFixed(2)}`);
     const shown = state.visible.length === frame.rows.length ? '' : `${state.visible.length} of `;
@@ -72,8 +90,8 @@ function figures(state: State): Part[] {
 }
 
 function source(opening: State['opening'], frame: Frame | null): string {
-  if (opening.source !== 'observers') return opening.source;
-  if (frame === null || frame.observers === null) return 'observers';
+  const kind = frame?.source ?? opening.source;
+  if (frame === null || frame.observers === null || kind !== 'observers') return kind;
   if (frame.view !== null) return `observer ${frame.view} (one of ${frame.observers})`;
   return `${frame.observers} observer${frame.observers === 1 ? '' : 's'}`;
 }

@@ -20,7 +20,7 @@ export function headerHeight({ rows }: Size): number {
 }
 
 export function noticesHeight({ size, frame }: Pick<State, 'size' | 'frame'>): number {
-  return Math.min(frame?.notices.length ?? 0, size.rows >= 20 ? 3 : 1);
+  return Math.min(frame?.notices.length ?? 0, size.rows >= 20 ? 3 : size.rows >= 14 ? 2 : 1);
 }
 
 /** Lines between the header with its notices and the last line. */

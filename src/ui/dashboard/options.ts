@@ -16,7 +16,7 @@ export interface DashboardOptions {
   /** Opened after the first frame is drawn. Rejects with an LbctlError: the terminal is given back, then it is thrown. */
   open(): Promise<DashboardSource>;
   /** What to show until then. */
-  readonly opening: Pick<Frame, 'service' | 'context' | 'source'>;
+  readonly opening: Pick<Frame, 'service' | 'context' | 'source'> & { readonly isReplay: boolean };
   readonly actions: Actions;
   readonly intervalMs: number;
   /** Lines below the table, as far as there is room. */

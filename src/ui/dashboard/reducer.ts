@@ -13,6 +13,8 @@ export type Event =
   | { readonly kind: 'input'; readonly input: Input }
   /** `isSample`: it came with the refresh, and is a point of the trend. */
   | { readonly kind: 'frame'; readonly frame: Frame; readonly isSample: boolean }
+  /** The source has no more to tell. */
+  | { readonly kind: 'ended' }
   | { readonly kind: 'size'; readonly size: Size }
   | { readonly kind: 'done'; readonly text: string; readonly isError: boolean };
 
@@ -48,7 +50,9 @@ export function reduce(state: State, event: Event, around: Surroundings): Step {
 function dispatch(state: State, event: Event, around: Surroundings): Step {
   switch (event.kind) {
     case 'frame':
-      return state.isFrozen ? just(state) : withFrame(state, event.frame, event.isSample);
+      return withFrame(event.isSample ? sampled(state, event.frame) : state, event.frame);
+    case 'ended':
+      return just({ ...state, isEnded: true });
     case 'size': {
       // A question of which the command cannot be read is no question.
       const mode: Mode = isTiny(event.size) && state.mode.kind === 'confirm' ? { kind: 'table' } : state.mode;
@@ -172,8 +176,8 @@ function asked(state: State, action: ActionName, around: Surroundings): Step {
 
 function answered(state: State, mode: Extract<Mode, { kind: 'confirm' }>, key: string): Step {
   const table: State = { ...state, mode: { kind: 'table' } };
-  if (key === 'n' || key === 'N' || key === 'escape') return just(say(table, 'Nothing was done'));
-  if (key !== 'y' && key !== 'Y') return just(state);
+  // Whoever types something else does not answer this question: a later y must not either.
+  if (key !== 'y' && key !== 'Y') return just(say(table, 'Nothing was done'));
   const running = `${doing[mode.action]} ${mode.row.address}`;
   return { state: { ...table, running }, effects: [{ kind: 'run', action: mode.action, row: mode.row }] };
 }
@@ -203,7 +207,9 @@ function refreshing(state: State, by: 1 | -1): State {
   const next =
     by > 0 ? intervalsMs.find((ms) => ms > state.intervalMs) : intervalsMs.findLast((ms) => ms < state.intervalMs);
   const intervalMs = next ?? state.intervalMs;
-  return say({ ...state, intervalMs }, `Refreshed every ${intervalMs / 1000}s`);
+  // Points of a trend are equally far apart: it begins anew.
+  const trends = intervalMs === state.intervalMs ? state.trends : new Map();
+  return say({ ...state, intervalMs, trends }, `Refreshed every ${intervalMs / 1000}s`);
 }
 
 function moved(state: State, by: Extract<Command, { kind: 'move' }>['by']): State {
@@ -215,9 +221,13 @@ function moved(state: State, by: Extract<Command, { kind: 'move' }>['by']): Stat
   return { ...state, cursor: visible[to]?.id ?? null };
 }
 
-function withFrame(state: State, frame: Frame, isSample: boolean): Step {
-  const trends = isSample ? recordTrends(state.trends, frame.rows) : state.trends;
-  const next = reordered({ ...state, frame, trends });
+function sampled(state: State, frame: Frame): State {
+  return { ...state, trends: recordTrends(state.trends, frame.rows) };
+}
+
+function withFrame(state: State, frame: Frame): Step {
+  if (state.isFrozen) return just(state);
+  const next = reordered({ ...state, frame, shownTrends: state.trends });
   const { mode } = state;
   if (mode.kind !== 'detail' || frame.rows.some((row) => row.id === mode.id)) return just(next);
   const address = state.frame?.rows.find((row) => row.id === mode.id)?.address ?? 'the instance';
@@ -262,7 +272,7 @@ export function detailOf(state: State, id: string) {
   const row = state.frame?.rows.find((one) => one.id === id);
   if (row === undefined) return [];
   const detail = state.frame?.detail ?? null;
-  return detailLines(row, detail?.id === id ? detail : null, state.trends.get(id) ?? []);
+  return detailLines(row, detail?.id === id ? detail : null, state.shownTrends.get(id) ?? []);
 }
 
 function rowUnderCursor(state: State): Row | undefined {

@@ -73,7 +73,7 @@ function question({ mode, size }: State, look: Look): string[] {
   return [
     ...fitted(`${verb} ${name(mode.row)}? The same as`).map((line) => look.style.bold(line)),
     ...fitted(mode.command),
-    ...fitted('y does it, n or Esc does not').map((line) => look.style.yellow(line)),
+    ...fitted('y does it, any other key does not').map((line) => look.style.yellow(line)),
   ];
 }
 

@@ -72,6 +72,10 @@ export class Session implements Surroundings {
     if (this.#isOver) return;
     this.#source = source;
     source.onNews(() => this.#onNews());
+    void source.ended?.then(() => {
+      this.#dispatch({ kind: 'ended' });
+      this.#onNews();
+    });
     this.#tick();
   }
 
@@ -198,7 +202,7 @@ export class Session implements Surroundings {
   }
 
   #refresh(isSample: boolean): void {
-    if (this.#source === null || this.#isOver || this.#state.isFrozen) return;
+    if (this.#source === null || this.#isOver) return;
     this.#refreshedAt = performance.now();
     try {
       this.#dispatch({ kind: 'frame', frame: this.#source.frame(), isSample });

@@ -24,7 +24,11 @@ export interface State {
   /** Null until the source has opened. */
   readonly frame: Frame | null;
   readonly isFrozen: boolean;
+  /** The source has no more to tell. */
+  readonly isEnded: boolean;
   readonly trends: Trends;
+  /** As they are drawn: while it is frozen they stand, and `trends` go on. */
+  readonly shownTrends: Trends;
   readonly filter: string;
   readonly sort: Sort;
   /** `frame.rows` filtered and sorted. */
@@ -51,7 +55,9 @@ export function initialState(options: Pick<DashboardOptions, 'opening' | 'hints'
     opening: options.opening,
     frame: null,
     isFrozen: false,
+    isEnded: false,
     trends: new Map(),
+    shownTrends: new Map(),
     filter: '',
     sort: { column: null, isReversed: false },
     visible: [],

@@ -34,7 +34,7 @@ export function tableLines(state: State, look: Look): string[] {
 
 function rowLine(row: Row, shown: readonly Shown[], gap: string, state: State, look: Look): string {
   const { style } = look;
-  const trend = state.trends.get(row.id);
+  const trend = state.shownTrends.get(row.id);
   const isSelected = row.id === state.cursor;
   const isPast = (state.frame?.staleForMs ?? null) !== null || row.state === 'paused' || row.state === 'gone';
   const cells = shown.map(({ column, width }) => {
@@ -67,7 +67,10 @@ function titleOf({ title, align, width }: Column, { sort }: State): string {
 function fittingColumns(rows: readonly Row[], room: number, gap: number, { width }: Look): Shown[] {
   const [address, ...others] = columns;
   if (address === undefined) return [];
-  const wanted = rows.reduce((most, row) => Math.max(most, width(sanitise(row.address))), address.title.length + 1);
+  const wanted = rows.reduce(
+    (most, row) => Math.max(most, width(sanitise(address.value(row)))),
+    address.title.length + 1,
+  );
   const least = Math.min(wanted, Math.max(address.width, Math.min(24, Math.floor(room / 4))));
   const shown: Shown[] = [];
   let left = room - least;

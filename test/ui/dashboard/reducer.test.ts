@@ -10,7 +10,7 @@ import { syntheticFrame, syntheticRow } from '../../support/synthetic-dashboard.
 /** The dashboard without a terminal: keys in, state and effects out. */
 class Bench {
   state: State = initialState(
-    { opening: { service: 's', context: 'c', source: 'observers' }, hints: [], intervalMs: 1000 },
+    { opening: { service: 's', context: 'c', source: 'observers', isReplay: false }, hints: [], intervalMs: 1000 },
     { columns: 80, rows: 24 },
   );
   effects: Effect[] = [];
@@ -241,4 +241,30 @@ describe('other keys', () => {
       expect(bench.effects.at(-1)).toEqual({ kind: 'end', how: 'interrupted' });
     }
   });
+});
+
+describe('what is shown', () => {
+  const rate = (callsPerSecond: number) => row(0, { callsPerSecond });
+
+  it('of the past goes on while the figures are frozen, and is there afterwards', () => {
+    const bench = new Bench().rows(rate(1)).keys('space').rows(rate(2)).rows(rate(3));
+    expect(bench.state.shownTrends.get('id-0')).toEqual([1]);
+    expect(bench.keys('space').rows(rate(4)).state.shownTrends.get('id-0')).toEqual([1, 2, 3, 4]);
+  });
+
+  it('of the past begins anew with another distance between its points', () => {
+    const bench = new Bench().rows(rate(1)).rows(rate(2)).keys('+').rows(rate(3));
+    expect(bench.state.shownTrends.get('id-0')).toEqual([3]);
+  });
+
+  it('of a source that has ended stays, and says so', () => {
+    expect(new Bench().rows(rate(1)).send({ kind: 'ended' }).state).toMatchObject({ isEnded: true, cursor: 'id-0' });
+  });
+});
+
+it('a question is answered by y alone: any other key is a no, and later ones answer nothing', () => {
+  const bench = new Bench().rows(...five).keys('p', 's', 'y');
+  expect(bench.state.mode).toEqual({ kind: 'table' });
+  expect(bench.effects).toEqual([]);
+  expect(bench.keys('p', 'y').effects).toMatchObject([{ kind: 'run', action: 'pause' }]);
 });

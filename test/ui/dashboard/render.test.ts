@@ -22,18 +22,25 @@ interface Shown {
   readonly keys?: readonly string[];
   readonly hints?: readonly string[];
   readonly hasColours?: boolean;
+  readonly isReplay?: boolean;
+  readonly isEnded?: boolean;
 }
 
 function screen(
   frame: Frame | null,
-  { columns = 80, rows = 24, keys = [], hints = [], hasColours = false }: Shown = {},
+  { columns = 80, rows = 24, keys = [], hints = [], hasColours = false, isReplay = false, isEnded = false }: Shown = {},
 ) {
   let state = initialState(
-    { opening: { service: 'greeter.rpc', context: 'http://etcd:2379', source: 'observers' }, hints, intervalMs: 1000 },
+    {
+      opening: { service: 'greeter.rpc', context: 'http://etcd:2379', source: 'observers', isReplay },
+      hints,
+      intervalMs: 1000,
+    },
     { columns, rows },
   );
   if (frame !== null) state = reduce(state, { kind: 'frame', frame, isSample: true }, around).state;
   for (const key of keys) state = reduce(state, { kind: 'input', input: { kind: 'key', key } }, around).state;
+  if (isEnded) state = reduce(state, { kind: 'ended' }, around).state;
   return render(state, { width: measureWith(stringWidth), style: styleFor(hasColours) });
 }
 
@@ -151,6 +158,29 @@ describe('the header', () => {
   });
 });
 
+describe('what is not live', () => {
+  const recorded = { ...frame, at: '2026-11-30T13:01:02.345Z', source: 'probe', observers: null } as const;
+
+  it('is told apart: a recording with its time, whatever it was made from, and its end', () => {
+    expect(screen(recorded, { isReplay: true })[0]).toMatch(/^REPLAY 2026-11-30 13:01:02Z · greeter/);
+    expect(screen(recorded, { isReplay: true })[1]).toMatch(/^probe · /);
+    expect(screen(recorded, { isReplay: true, isEnded: true })[0]).toMatch(/^REPLAY 2026-11-30 13:01:02Z ended · /);
+    expect(screen(recorded, { isEnded: true })[0]).toMatch(/^ENDED · greeter/);
+    expect(screen(recorded)[0]).toMatch(/^greeter/);
+  });
+
+  it('says by what it is sorted, also by a column that has no room', () => {
+    expect(screen(frame, { columns: 60, keys: ['m'] })[1]).toContain('sort EWMA');
+    expect(screen(frame, { columns: 60, keys: ['m', 'R'] })[1]).toContain('sort EWMA, reversed');
+    expect(screen(frame)[1]).not.toContain('sort');
+  });
+
+  it('an instance that cannot be read has no address: its key stands there', () => {
+    const text = screen(syntheticFrame([syntheticRow(0, { address: '', name: 'k-7' })]), { columns: 120 }).join('\n');
+    expect(text).toMatch(/\(unparsed\) k-7 +- /);
+  });
+});
+
 describe('other views', () => {
   it('help shows every key', () => {
     const all = screen(frame, { rows: 60, keys: ['?'] }).join('\n');
@@ -201,7 +231,7 @@ describe('other views', () => {
   });
 
   it('one line is left of a small terminal', () => {
-    expect(screen(frame, { columns: 39, rows: 6 })).toEqual(['greeter.rpc · 2/3 up · 120/s · 2.0% er…']);
+    expect(screen(frame, { columns: 39, rows: 6 })).toEqual(['2/3 up · 120/s · 2.0% err · greeter.rpc']);
   });
 });
 
