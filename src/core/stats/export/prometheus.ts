@@ -4,11 +4,8 @@ import type { LatencyTotals } from '../instance-counts.js';
 import { groupSize, upperBoundMs } from '../latency-buckets.js';
 import type { ServedClient } from './client.js';
 
-/** A text and its `content-type`. */
-export interface Rendered {
-  readonly contentType: string;
-  readonly text: string;
-}
+/** The `content-type` of Prometheus' text format. */
+export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
 const labelNames = ['service', 'client', 'policy', 'address'] as const;
 const circuitStates = ['closed', 'open', 'half-open'] as const;
@@ -27,7 +24,7 @@ interface Row {
  * The text of `/metrics`. The library is loaded with the first: most programs never ask. Two clients that have service,
  * policy and name in common would be one series: all but the first get a number behind their name.
  */
-export async function renderMetrics(clients: Iterable<ServedClient>, names: ClientNames): Promise<Rendered> {
+export async function renderMetrics(clients: Iterable<ServedClient>, names: ClientNames): Promise<string> {
   // By its default: that is what is left of a CommonJS module in the bundle.
   const { default: prometheus } = await import('prom-client');
   const { Registry, Counter, Gauge } = prometheus;
@@ -70,7 +67,7 @@ export async function renderMetrics(clients: Iterable<ServedClient>, names: Clie
     }
   }
   new Latencies({ ...options, name, help });
-  return { contentType: registry.contentType, text: await registry.metrics() };
+  return registry.metrics();
 }
 
 function rowsOf(clients: Iterable<ServedClient>, names: ClientNames): readonly Row[] {
