@@ -1,6 +1,5 @@
 import type { Gauge, MetricObjectWithValues, MetricValue } from 'prom-client';
-import type { ClientFigures, InstanceFigures } from '../figures.js';
-import type { LatencyTotals } from '../instance-counts.js';
+import type { InstanceTotals } from '../instance-counts.js';
 import { groupSize, upperBoundMs } from '../latency-buckets.js';
 import type { ServedClient } from './client.js';
 
@@ -16,8 +15,7 @@ const lastGroup = 19;
 type Labels = Record<(typeof labelNames)[number], string>;
 interface Row {
   readonly labels: Labels;
-  readonly figures: InstanceFigures;
-  readonly latencies: LatencyTotals | undefined;
+  readonly totals: InstanceTotals;
 }
 
 /**
@@ -46,16 +44,16 @@ export async function renderMetrics(clients: Iterable<ServedClient>, names: Clie
   const load = gauge('load', 'What the policy compares instances by; lower is better.');
   const circuit = gauge('circuit_state', 'Whether calls go there: 1 for the state that its circuit is in.', ['state']);
   const rows = rowsOf(clients, names);
-  for (const { labels, figures } of rows) {
-    picks.inc(labels, figures.picks);
-    inFlight.set(labels, figures.inFlight);
-    for (const [code, count] of Object.entries(figures.codes)) attempts.inc({ ...labels, code }, count);
-    if (figures.forcePicks !== null) forcePicks.inc(labels, figures.forcePicks);
-    if (figures.ewmaMs !== null) ewma.set(labels, figures.ewmaMs / 1000);
-    if (figures.success !== null) success.set(labels, figures.success);
-    if (figures.load !== null) load.set(labels, figures.load);
-    if (figures.circuit === null) continue;
-    for (const state of circuitStates) circuit.set({ ...labels, state }, state === figures.circuit ? 1 : 0);
+  for (const { labels, totals } of rows) {
+    picks.inc(labels, totals.picks);
+    inFlight.set(labels, totals.inFlight);
+    for (const [code, count] of Object.entries(totals.codes)) attempts.inc({ ...labels, code }, count);
+    if (totals.forcePicks !== null) forcePicks.inc(labels, totals.forcePicks);
+    if (totals.ewmaMs !== null) ewma.set(labels, totals.ewmaMs / 1000);
+    if (totals.success !== null) success.set(labels, totals.success);
+    if (totals.load !== null) load.set(labels, totals.load);
+    if (totals.circuit === null) continue;
+    for (const state of circuitStates) circuit.set({ ...labels, state }, state === totals.circuit ? 1 : 0);
   }
   const name = 'lbctl_client_latency_seconds';
   const help = 'Latency of attempts, from the start of the stream to its end.';
@@ -72,31 +70,27 @@ export async function renderMetrics(clients: Iterable<ServedClient>, names: Clie
 
 function rowsOf(clients: Iterable<ServedClient>, names: ClientNames): readonly Row[] {
   return [...clients].flatMap((client) => {
-    const figures = client.figures(null);
-    const totals = client.totals();
-    const { service, policy } = figures;
-    const name = names.of(client, figures);
-    return figures.instances.map((instance) => ({
-      labels: { service, client: name, policy, address: instance.address },
-      figures: instance,
-      latencies: totals.get(instance.address),
+    const { service, policy } = client;
+    const name = names.of(client);
+    return client.totals().map((totals) => ({
+      labels: { service, client: name, policy, address: totals.address },
+      totals,
     }));
   });
 }
 
-function histogramValues(name: string, { labels, latencies }: Row): object[] {
-  if (latencies === undefined) return [];
+function histogramValues(name: string, { labels, totals: { latencyTotals } }: Row): object[] {
   const values: object[] = [];
   let below = 0;
-  for (let group = 0; group < latencies.byGroup.length; group++) {
-    below += latencies.byGroup[group] ?? 0;
+  for (let group = 0; group < latencyTotals.byGroup.length; group++) {
+    below += latencyTotals.byGroup[group] ?? 0;
     if (group < firstGroup || group > lastGroup) continue;
     const le = upperBoundMs(group * groupSize + groupSize - 1) / 1000;
     values.push({ metricName: `${name}_bucket`, labels: { le, ...labels }, value: below });
   }
   values.push(
     { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: below },
-    { metricName: `${name}_sum`, labels, value: latencies.sumMs / 1000 },
+    { metricName: `${name}_sum`, labels, value: latencyTotals.sumMs / 1000 },
     { metricName: `${name}_count`, labels, value: below },
   );
   return values;
@@ -106,7 +100,8 @@ function histogramValues(name: string, { labels, latencies }: Row): object[] {
 export class ClientNames {
   readonly #given = new Map<ServedClient, { readonly identity: string; readonly number: number }>();
 
-  of(client: ServedClient, { service, policy, client: name }: ClientFigures): string {
+  of(client: ServedClient): string {
+    const { service, policy, client: name } = client;
     const identity = JSON.stringify([service, policy, name]);
     let known = this.#given.get(client);
     if (known?.identity !== identity) {
