@@ -102,7 +102,7 @@ test('a client of the library is served where it says, with or without etcd, or 
     settings: { policy: 'p2c_ewma', observe: false, statistics: other },
   });
   expect((await documentAt(at)).clients).toMatchObject([
-    { service: server.address, id: '', pid: direct.pid, instances: [{ address: server.address, picks: 1 }] },
+    { service: 'direct', id: '', pid: direct.pid, instances: [{ address: server.address, picks: 1 }] },
   ]);
   // A resolver of grpc-js does not tell what the service is called.
   expect((await documentAt(other)).clients).toMatchObject([

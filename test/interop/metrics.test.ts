@@ -29,7 +29,7 @@ interop('the linter of Prometheus', () => {
   test('has nothing to say', async () => {
     // Of one service, policy and name, of a policy that keeps nothing, with an open circuit, without a call.
     const clients = [client('p2c_ewma', [0, 0, 14, 14, 14, 14]), client('p2c_ewma', [0]), client('random', [])];
-    const { text } = await renderMetrics(clients, new ClientNames());
+    const text = await renderMetrics(clients, new ClientNames());
     expect(text.split('\n').length).toBeGreaterThan(100);
     expect(lint(text)).toEqual({ status: 0, stdout: '', stderr: '' });
     // That it would: a counter by another name, a series twice.

@@ -94,11 +94,11 @@ export function formatTarget(target: Target): string {
   }
 }
 
-/** What the service is called, for people. */
+/** What the service is called, for people; a list of addresses has no name, and is called `direct`. */
 export function serviceNameOf(target: Target): string {
   switch (target.scheme) {
     case 'direct':
-      return target.addresses.join(',');
+      return 'direct';
     case 'k8s':
       return `${target.namespace}/${target.service}`;
     default:

@@ -2,7 +2,7 @@ import type { InstanceView } from '../balancer/balancer.js';
 import type { Clock } from '../model/clock.js';
 import { cancelledCode, okCode } from '../model/status-codes.js';
 import type { InstanceFigures } from './figures.js';
-import { InstanceCounts } from './instance-counts.js';
+import { InstanceCounts, type InstanceTotals } from './instance-counts.js';
 
 /**
  * What one client counts of each instance. One that left the list is remembered while calls are in flight there, and for a
@@ -78,11 +78,18 @@ export class ClientCounts {
 
   /** Of `all`; `views` is what the policy keeps. */
   figures(views: readonly InstanceView[]): readonly InstanceFigures[] {
-    const byAddress = new Map(views.map((view) => [view.address, view]));
     const nowMs = this.#clock.monotonic();
-    return this.all().map((counts) =>
-      counts.figures(counts.isListed ? byAddress.get(counts.address) : undefined, nowMs),
-    );
+    return this.#each(views, (counts, view) => counts.figures(view, nowMs));
+  }
+
+  /** Of the same. */
+  totals(views: readonly InstanceView[]): readonly InstanceTotals[] {
+    return this.#each(views, (counts, view) => counts.totals(view));
+  }
+
+  #each<T>(views: readonly InstanceView[], of: (counts: InstanceCounts, view: InstanceView | undefined) => T): T[] {
+    const byAddress = new Map(views.map((view) => [view.address, view]));
+    return this.all().map((counts) => of(counts, counts.isListed ? byAddress.get(counts.address) : undefined));
   }
 
   #forget(nowMs: number): void {

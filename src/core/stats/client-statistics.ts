@@ -4,12 +4,12 @@ import { type Clock, systemClock } from '../model/clock.js';
 import type { ServedClient } from './export/client.js';
 import { type Serving, serveStatistics } from './export/servers.js';
 import type { ClientFigures, InstanceFigures } from './figures.js';
-import type { LatencyTotals } from './instance-counts.js';
+import type { InstanceTotals } from './instance-counts.js';
 
 /** What counts for a client. */
 export interface Counting {
   figures(): readonly InstanceFigures[];
-  totals(): ReadonlyMap<string, LatencyTotals>;
+  totals(): readonly InstanceTotals[];
   trace(address: string, limit: number): readonly PickTrace[];
 }
 
@@ -26,7 +26,7 @@ const traceLimit = 16;
 
 /** The statistics of one channel, and where they are served: nowhere until `serve`. */
 export class ClientStatistics implements ServedClient {
-  readonly #policy: string;
+  readonly policy: string;
   readonly #counting: Counting;
   readonly #clock: Clock;
   #identity: ClientIdentity;
@@ -37,10 +37,18 @@ export class ClientStatistics implements ServedClient {
 
   constructor(policy: string, counting: Counting, clock: Clock = systemClock) {
     const { host, pid } = thisProcess();
-    this.#policy = policy;
+    this.policy = policy;
     this.#counting = counting;
     this.#clock = clock;
     this.#identity = { id: '', client: `${host}-${pid}`, service: '' };
+  }
+
+  get service(): string {
+    return this.#identity.service;
+  }
+
+  get client(): string {
+    return this.#identity.client;
   }
 
   /** What is known of who this is; what is not given stays. */
@@ -87,14 +95,14 @@ export class ClientStatistics implements ServedClient {
     return {
       ...this.#identity,
       ...thisProcess(),
-      policy: this.#policy,
+      policy: this.policy,
       at: new Date(this.#clock.now()).toISOString(),
       instances: this.#counting.figures(),
       trace: traceOf === null ? [] : this.#counting.trace(traceOf, traceLimit),
     };
   }
 
-  totals(): ReadonlyMap<string, LatencyTotals> {
+  totals(): readonly InstanceTotals[] {
     return this.#counting.totals();
   }
 }

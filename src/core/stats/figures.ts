@@ -70,7 +70,7 @@ export interface ClientFigures {
   readonly host: string;
   /** Its process there. */
   readonly pid: number;
-  /** What it calls: a service in etcd, `namespace/service`, or addresses; empty when its resolver does not tell. */
+  /** What it calls: a service in etcd, `namespace/service`, or `direct` for addresses; empty when its resolver does not tell. */
   readonly service: string;
   /** Its balancing policy. */
   readonly policy: string;

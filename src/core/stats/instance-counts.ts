@@ -12,6 +12,12 @@ export interface LatencyTotals {
   readonly byGroup: ArrayLike<number>;
 }
 
+/** What is known of an instance without its windows. */
+export interface InstanceTotals extends Omit<InstanceFigures, 'windows' | 'latencies'> {
+  /** Since it came. */
+  readonly latencyTotals: LatencyTotals;
+}
+
 /** What one client counts of one instance. Times are monotonic ms. */
 export class InstanceCounts {
   readonly address: string;
@@ -63,13 +69,25 @@ export class InstanceCounts {
     return this.inFlight > 0 || nowMs - this.#lastMs <= Math.max(...windowsSeconds) * 1000;
   }
 
-  get totals(): LatencyTotals {
-    return { sumMs: this.#sumMs, byGroup: this.#byGroup };
+  /** `view` is what the policy keeps of it, here and below. */
+  totals(view: InstanceView | undefined): InstanceTotals {
+    return { ...this.#known(view), latencyTotals: { sumMs: this.#sumMs, byGroup: this.#byGroup } };
   }
 
-  /** `view` is what the policy keeps of it. */
   figures(view: InstanceView | undefined, nowMs: number): InstanceFigures {
     const [one, ten, sixty] = windowsSeconds;
+    return {
+      ...this.#known(view),
+      windows: {
+        [one]: this.#window(one, nowMs),
+        [ten]: this.#window(ten, nowMs),
+        [sixty]: this.#window(sixty, nowMs),
+      },
+      latencies: this.#windows?.latencies.distribution(Math.floor(nowMs / tickMs)) ?? [],
+    };
+  }
+
+  #known(view: InstanceView | undefined): Omit<InstanceFigures, 'windows' | 'latencies'> {
     return {
       address: this.address,
       isListed: this.isListed,
@@ -82,12 +100,6 @@ export class InstanceCounts {
       success: view?.success ?? null,
       load: view?.load ?? null,
       circuit: view?.circuit ?? null,
-      windows: {
-        [one]: this.#window(one, nowMs),
-        [ten]: this.#window(ten, nowMs),
-        [sixty]: this.#window(sixty, nowMs),
-      },
-      latencies: this.#windows?.latencies.distribution(Math.floor(nowMs / tickMs)) ?? [],
     };
   }
 

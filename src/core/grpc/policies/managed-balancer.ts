@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '../../model/clock.js';
 import { cancelledCode, okCode } from '../../model/status-codes.js';
 import { ClientCounts } from '../../stats/client-counts.js';
 import type { InstanceFigures } from '../../stats/figures.js';
-import type { InstanceCounts, LatencyTotals } from '../../stats/instance-counts.js';
+import type { InstanceCounts, InstanceTotals } from '../../stats/instance-counts.js';
 import { UpdateBudget } from './update-budget.js';
 
 /** One attempt of a call that reached an instance and has ended. */
@@ -158,9 +158,9 @@ export class ManagedBalancer {
     return this.#counts.figures(this.#balancer.inspect?.() ?? []);
   }
 
-  /** The latencies since each instance of `figures` came, by address. */
-  totals(): ReadonlyMap<string, LatencyTotals> {
-    return new Map(this.#counts.all().map(({ address, totals }) => [address, totals]));
+  /** Of the same, what needs no windows. */
+  totals(): readonly InstanceTotals[] {
+    return this.#counts.totals(this.#balancer.inspect?.() ?? []);
   }
 
   /** The last picks in which `address` was compared, newest first; none of a policy that does not compare. */

@@ -1,10 +1,14 @@
 import type { ClientFigures } from '../figures.js';
-import type { LatencyTotals } from '../instance-counts.js';
+import type { InstanceTotals } from '../instance-counts.js';
 
 /** A client whose statistics are served. */
 export interface ServedClient {
+  /** What it calls, its name, and its policy: as the figures tell them. */
+  readonly service: string;
+  readonly client: string;
+  readonly policy: string;
   /** `traceOf`: the address whose last comparisons are told too; null for none. */
   figures(traceOf: string | null): ClientFigures;
-  /** The latencies since each instance of the figures came, by address. */
-  totals(): ReadonlyMap<string, LatencyTotals>;
+  /** Of the same instances, what adds up over all time, and what is so now: a scrape keeps its own windows. */
+  totals(): readonly InstanceTotals[];
 }

@@ -28,12 +28,12 @@ export function statisticsDocument(
   { service, traceOf }: Selection,
   by: { readonly host: string; readonly pid: number; readonly nowMs: number },
 ): StatisticsDocument {
-  const all = [...clients].map((client) => client.figures(traceOf));
+  const chosen = [...clients].filter((client) => service === null || client.service === service);
   return {
     schemaVersion: 1,
     host: by.host,
     pid: by.pid,
     at: new Date(by.nowMs).toISOString(),
-    clients: service === null ? all : all.filter((client) => client.service === service),
+    clients: chosen.map((client) => client.figures(traceOf)),
   };
 }

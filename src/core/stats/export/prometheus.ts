@@ -1,14 +1,10 @@
 import type { Gauge, MetricObjectWithValues, MetricValue } from 'prom-client';
-import type { ClientFigures, InstanceFigures } from '../figures.js';
-import type { LatencyTotals } from '../instance-counts.js';
+import type { InstanceTotals } from '../instance-counts.js';
 import { groupSize, upperBoundMs } from '../latency-buckets.js';
 import type { ServedClient } from './client.js';
 
-/** A text and its `content-type`. */
-export interface Rendered {
-  readonly contentType: string;
-  readonly text: string;
-}
+/** The `content-type` of Prometheus' text format. */
+export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 
 const labelNames = ['service', 'client', 'policy', 'address'] as const;
 const circuitStates = ['closed', 'open', 'half-open'] as const;
@@ -19,15 +15,14 @@ const lastGroup = 19;
 type Labels = Record<(typeof labelNames)[number], string>;
 interface Row {
   readonly labels: Labels;
-  readonly figures: InstanceFigures;
-  readonly latencies: LatencyTotals | undefined;
+  readonly totals: InstanceTotals;
 }
 
 /**
  * The text of `/metrics`. The library is loaded with the first: most programs never ask. Two clients that have service,
  * policy and name in common would be one series: all but the first get a number behind their name.
  */
-export async function renderMetrics(clients: Iterable<ServedClient>, names: ClientNames): Promise<Rendered> {
+export async function renderMetrics(clients: Iterable<ServedClient>, names: ClientNames): Promise<string> {
   // By its default: that is what is left of a CommonJS module in the bundle.
   const { default: prometheus } = await import('prom-client');
   const { Registry, Counter, Gauge } = prometheus;
@@ -49,16 +44,16 @@ export async function renderMetrics(clients: Iterable<ServedClient>, names: Clie
   const load = gauge('load', 'What the policy compares instances by; lower is better.');
   const circuit = gauge('circuit_state', 'Whether calls go there: 1 for the state that its circuit is in.', ['state']);
   const rows = rowsOf(clients, names);
-  for (const { labels, figures } of rows) {
-    picks.inc(labels, figures.picks);
-    inFlight.set(labels, figures.inFlight);
-    for (const [code, count] of Object.entries(figures.codes)) attempts.inc({ ...labels, code }, count);
-    if (figures.forcePicks !== null) forcePicks.inc(labels, figures.forcePicks);
-    if (figures.ewmaMs !== null) ewma.set(labels, figures.ewmaMs / 1000);
-    if (figures.success !== null) success.set(labels, figures.success);
-    if (figures.load !== null) load.set(labels, figures.load);
-    if (figures.circuit === null) continue;
-    for (const state of circuitStates) circuit.set({ ...labels, state }, state === figures.circuit ? 1 : 0);
+  for (const { labels, totals } of rows) {
+    picks.inc(labels, totals.picks);
+    inFlight.set(labels, totals.inFlight);
+    for (const [code, count] of Object.entries(totals.codes)) attempts.inc({ ...labels, code }, count);
+    if (totals.forcePicks !== null) forcePicks.inc(labels, totals.forcePicks);
+    if (totals.ewmaMs !== null) ewma.set(labels, totals.ewmaMs / 1000);
+    if (totals.success !== null) success.set(labels, totals.success);
+    if (totals.load !== null) load.set(labels, totals.load);
+    if (totals.circuit === null) continue;
+    for (const state of circuitStates) circuit.set({ ...labels, state }, state === totals.circuit ? 1 : 0);
   }
   const name = 'lbctl_client_latency_seconds';
   const help = 'Latency of attempts, from the start of the stream to its end.';
@@ -70,36 +65,32 @@ export async function renderMetrics(clients: Iterable<ServedClient>, names: Clie
     }
   }
   new Latencies({ ...options, name, help });
-  return { contentType: registry.contentType, text: await registry.metrics() };
+  return registry.metrics();
 }
 
 function rowsOf(clients: Iterable<ServedClient>, names: ClientNames): readonly Row[] {
   return [...clients].flatMap((client) => {
-    const figures = client.figures(null);
-    const totals = client.totals();
-    const { service, policy } = figures;
-    const name = names.of(client, figures);
-    return figures.instances.map((instance) => ({
-      labels: { service, client: name, policy, address: instance.address },
-      figures: instance,
-      latencies: totals.get(instance.address),
+    const { service, policy } = client;
+    const name = names.of(client);
+    return client.totals().map((totals) => ({
+      labels: { service, client: name, policy, address: totals.address },
+      totals,
     }));
   });
 }
 
-function histogramValues(name: string, { labels, latencies }: Row): object[] {
-  if (latencies === undefined) return [];
+function histogramValues(name: string, { labels, totals: { latencyTotals } }: Row): object[] {
   const values: object[] = [];
   let below = 0;
-  for (let group = 0; group < latencies.byGroup.length; group++) {
-    below += latencies.byGroup[group] ?? 0;
+  for (let group = 0; group < latencyTotals.byGroup.length; group++) {
+    below += latencyTotals.byGroup[group] ?? 0;
     if (group < firstGroup || group > lastGroup) continue;
     const le = upperBoundMs(group * groupSize + groupSize - 1) / 1000;
     values.push({ metricName: `${name}_bucket`, labels: { le, ...labels }, value: below });
   }
   values.push(
     { metricName: `${name}_bucket`, labels: { le: '+Inf', ...labels }, value: below },
-    { metricName: `${name}_sum`, labels, value: latencies.sumMs / 1000 },
+    { metricName: `${name}_sum`, labels, value: latencyTotals.sumMs / 1000 },
     { metricName: `${name}_count`, labels, value: below },
   );
   return values;
@@ -109,7 +100,8 @@ function histogramValues(name: string, { labels, latencies }: Row): object[] {
 export class ClientNames {
   readonly #given = new Map<ServedClient, { readonly identity: string; readonly number: number }>();
 
-  of(client: ServedClient, { service, policy, client: name }: ClientFigures): string {
+  of(client: ServedClient): string {
+    const { service, policy, client: name } = client;
     const identity = JSON.stringify([service, policy, name]);
     let known = this.#given.get(client);
     if (known?.identity !== identity) {

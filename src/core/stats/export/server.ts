@@ -6,8 +6,10 @@ import { thisMachine, thisProcess } from '../../host/this-process.js';
 import { type Clock, systemClock, type Timer } from '../../model/clock.js';
 import { messageOf } from '../../model/errors.js';
 import type { ServedClient } from './client.js';
+import { Connections } from './connections.js';
 import { type Selection, statisticsDocument } from './document.js';
-import { ClientNames, renderMetrics } from './prometheus.js';
+import { ClientNames, metricsType, renderMetrics } from './prometheus.js';
+import { Renderings } from './renderings.js';
 import { knownPaths, readRequest } from './request.js';
 import { StatisticsStream } from './stream.js';
 
@@ -16,8 +18,11 @@ const requestMs = 5000;
 const answerMs = 10_000;
 const endMs = 1000;
 const mostConnections = 64;
+const requestsAConnection = 100;
 /** The process that is replaced by this one may have the port still. */
 const bindAgainMs = 10_000;
+
+const busy = 'Too many readers ask for different things at once. Ask again in a second.\n';
 
 /** What a client is told of its server. */
 export interface ServerListener {
@@ -37,6 +42,8 @@ export class StatisticsServer {
   readonly #clients = new Map<ServedClient, ServerListener>();
   readonly #streams = new Set<StatisticsStream>();
   readonly #names = new ClientNames();
+  readonly #connections = new Connections();
+  readonly #renderings: Renderings;
   #server: Server | null = null;
   #bindAgain: Timer | null = null;
   #address = '';
@@ -46,6 +53,7 @@ export class StatisticsServer {
   constructor(listenOn: string, clock: Clock = systemClock) {
     this.#listenOn = listenOn;
     this.#clock = clock;
+    this.#renderings = new Renderings(clock);
   }
 
   get isIdle(): boolean {
@@ -69,6 +77,7 @@ export class StatisticsServer {
 
   /** Who is there has changed. */
   changed(): void {
+    this.#renderings.changed();
     for (const stream of this.#streams) stream.changed();
   }
 
@@ -78,6 +87,7 @@ export class StatisticsServer {
     const server = createServer({ ...limits, connectionsCheckingInterval: 1000 });
     this.#server = server;
     server.maxConnections = mostConnections;
+    server.maxRequestsPerSocket = requestsAConnection;
     server.on('request', (request, response) => void this.#answer(request, response));
     server.on('connection', (socket) => socket.unref());
     server.on('listening', () => this.#listening(server));
@@ -117,14 +127,17 @@ export class StatisticsServer {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     request.resume();
     response.on('error', () => {});
+    await this.#connections.turn(request, response);
+    if (request.socket.destroyed) return;
     try {
       const asked = readRequest(request.method ?? '', request.url ?? '');
       if (asked.kind === 'stream') return this.#stream(response, asked, asked.intervalMs);
       this.#limit(response);
-      if (asked.kind === 'document') return send(response, 200, 'application/json', this.#document(asked));
       if (asked.kind === 'unknown') return send(response, 404, 'text/plain; charset=utf-8', knownPaths);
-      const { contentType, text } = await renderMetrics(this.#clients.keys(), this.#names);
-      send(response, 200, contentType, text);
+      const isDocument = asked.kind === 'document';
+      const text = isDocument ? this.#document(asked) : this.#metrics();
+      if (text === null) return send(response, 503, 'text/plain; charset=utf-8', busy);
+      send(response, 200, isDocument ? 'application/json' : metricsType, await text);
     } catch (error) {
       // What goes wrong here is a fault of ours, and no reason for the program to end.
       if (response.headersSent) response.destroy();
@@ -139,9 +152,15 @@ export class StatisticsServer {
     response.once('close', () => this.#streams.delete(stream));
   }
 
-  #document(selection: Selection): string {
-    const by = { ...thisProcess(), nowMs: this.#clock.now() };
-    return JSON.stringify(statisticsDocument(this.#clients.keys(), selection, by));
+  #document({ service, traceOf }: Selection): Promise<Buffer> | null {
+    return this.#renderings.text(JSON.stringify([service, traceOf]), () => {
+      const by = { ...thisProcess(), nowMs: this.#clock.now() };
+      return JSON.stringify(statisticsDocument(this.#clients.keys(), { service, traceOf }, by));
+    });
+  }
+
+  #metrics(): Promise<Buffer> | null {
+    return this.#renderings.text('metrics', () => renderMetrics(this.#clients.keys(), this.#names));
   }
 
   #limit(response: ServerResponse): void {
@@ -169,7 +188,12 @@ function advertised(listenOn: string, port: number): string {
   return isAnyHost(host) ? figureOutListenOn(joinHostPort(host, port), thisMachine()) : joinHostPort(host, port);
 }
 
-function send(response: ServerResponse, code: number, contentType: string, text: string): void {
-  response.writeHead(code, { 'content-type': contentType, 'cache-control': 'no-store' });
+function send(response: ServerResponse, code: number, contentType: string, text: string | Buffer): void {
+  const headers = {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-store',
+  };
+  response.writeHead(code, headers);
   response.end(text);
 }

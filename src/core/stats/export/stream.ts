@@ -4,6 +4,7 @@ import { leastIntervalMs } from './request.js';
 
 /** Who has not read a document after this time reads no more. */
 const slowReaderMs = 10_000;
+const lineEnd = '\n';
 
 /**
  * One reader of the live stream. The next document is only written when the one before it has left: a slow reader gets
@@ -11,25 +12,29 @@ const slowReaderMs = 10_000;
  */
 export class StatisticsStream {
   readonly #response: ServerResponse;
-  readonly #render: () => string;
+  readonly #render: () => Promise<Uint8Array> | null;
   readonly #intervalMs: number;
   readonly #clock: Clock;
   #timer: Timer | null = null;
   #sentMs = Number.NEGATIVE_INFINITY;
+  #isRendering = false;
+  #hasChanged = false;
   #isEnded = false;
 
-  constructor(response: ServerResponse, render: () => string, intervalMs: number, clock: Clock) {
+  /** `render` gives null when there is no document this time. */
+  constructor(response: ServerResponse, render: () => Promise<Uint8Array> | null, intervalMs: number, clock: Clock) {
     this.#response = response;
     this.#render = render;
     this.#intervalMs = intervalMs;
     this.#clock = clock;
     response.once('close', () => this.#stop());
-    this.#send();
+    void this.#send();
   }
 
   /** Something changed that is told at once; at most ten times a second. */
   changed(): void {
-    if (!this.#isEnded) this.#schedule(this.#sentMs + leastIntervalMs - this.#clock.monotonic());
+    this.#hasChanged = true;
+    if (!this.#isRendering) this.#schedule();
   }
 
   end(): void {
@@ -37,33 +42,40 @@ export class StatisticsStream {
     this.#response.end();
   }
 
-  #send(): void {
+  async #send(): Promise<void> {
     const now = this.#clock.monotonic();
     const isWaiting = this.#response.writableNeedDrain;
     if (isWaiting && now - this.#sentMs >= slowReaderMs) {
       this.#response.destroy();
       return;
     }
-    if (!isWaiting && !this.#write(now)) return;
-    this.#schedule(this.#intervalMs);
+    this.#hasChanged = false;
+    if (!isWaiting) await this.#write(now);
+    this.#schedule();
   }
 
-  /** @returns whether the stream goes on. */
-  #write(now: number): boolean {
+  async #write(now: number): Promise<void> {
+    this.#sentMs = now;
+    this.#isRendering = true;
     try {
-      this.#sentMs = now;
-      this.#response.write(`${this.#render()}\n`);
-      return true;
+      const document = await this.#render();
+      if (this.#isEnded || document === null) return;
+      this.#response.write(document);
+      this.#response.write(lineEnd);
     } catch {
-      // Thrown on from a timer it would end the program.
+      // Nobody waits for this: thrown on it would end the program.
       this.#response.destroy();
-      return false;
+    } finally {
+      this.#isRendering = false;
     }
   }
 
-  #schedule(ms: number): void {
+  #schedule(): void {
+    if (this.#isEnded) return;
     this.#timer?.cancel();
-    this.#timer = this.#clock.timer(Math.max(0, ms), () => this.#send(), { background: true });
+    const now = this.#clock.monotonic();
+    const ms = this.#hasChanged ? this.#sentMs + leastIntervalMs - now : this.#intervalMs;
+    this.#timer = this.#clock.timer(Math.max(0, ms), () => void this.#send(), { background: true });
   }
 
   #stop(): void {

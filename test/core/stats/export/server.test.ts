@@ -233,7 +233,7 @@ describe('/statistics/stream', () => {
       });
       const render = () => {
         rendered++;
-        return 'x'.repeat(1e6);
+        return Promise.resolve(Buffer.alloc(1e6));
       };
       new StatisticsStream(response, render, 1000, clock);
     });
@@ -319,6 +319,47 @@ it('takes 64 connections, and ends those that do not ask within some seconds', a
   expect(silent.filter(({ isClosed }) => isClosed)).toEqual([]);
   await until(() => silent.every(({ isClosed }) => isClosed), 10_000, 'the end of the silent ones');
   expect((await documentAt(at)).clients).toHaveLength(1);
+});
+
+describe('one that asks a lot', () => {
+  it('at once has its answers one after the other, a hundred at most, while the program goes on', async () => {
+    const { statistics, call } = counted(
+      'greet.rpc',
+      Array.from({ length: 50 }, (_, index) => `10.0.0.${index}:80`),
+    );
+    for (let calls = 0; calls < 2000; calls++) call();
+    const at = await served(statistics);
+    // The library is loaded, and the pause after that is over.
+    await fetched(at, '/metrics');
+    const greedy = raw(at);
+    let turns = 0;
+    let isOver = false;
+    const turn = () => {
+      turns++;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    greedy.socket.write('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(300));
+    await until(() => greedy.text.includes('HTTP/1.1 503'), 15_000, 'the first one too many');
+    isOver = true;
+    expect(greedy.text.split('HTTP/1.1 200').length - 1).toBe(100);
+    // Each of its answers waits for a turn of the event loop.
+    expect(turns).toBeGreaterThan(100);
+    const rendered = new Set(greedy.text.split(/HTTP\/1\.1 \d+ /).map((answer) => answer.split('\r\n\r\n')[1]));
+    expect(rendered.size).toBeLessThan(10);
+  });
+
+  it('does not hold up another, and streams of one selection are one text', async () => {
+    const { statistics, call } = counted('greet.rpc', ['a:1']);
+    const at = await served(statistics);
+    const readings = Array.from({ length: 30 }, () => read(at, '?intervalMs=100'));
+    await until(() => readings.every(({ documents }) => documents.length >= 10), 5000, 'ten documents each');
+    call();
+    const taken = readings.flatMap(({ documents }) => documents.slice(0, 10).map((document) => document.at));
+    // Thirty readers at the price of one, or two where a document falls between two of another.
+    expect(new Set(taken).size).toBeLessThan(30);
+    await until(async () => (await documentAt(at)).clients[0]?.instances[0]?.picks === 1, 2000, 'the call');
+  });
 });
 
 describe('where it listens', () => {
