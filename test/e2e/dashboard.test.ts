@@ -1,7 +1,7 @@
 /** The dashboard where nothing can be drawn, as a process, on a real etcd and real servers. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import type { Frame, Row } from '../../src/core/dashboard/frame.js';
@@ -252,7 +252,15 @@ describe('observers', () => {
     own.onTestFinished(() => serving.close());
     const record = (statistics: string) =>
       encodeObserver({
-        ...{ host: 'here', pid: 1, client: 'shop', policy: 'p2c_ewma', revision: 1n, inFlight: new Map(), statistics },
+        ...{
+          host: hostname(),
+          pid: 1,
+          client: 'shop',
+          policy: 'p2c_ewma',
+          revision: 1n,
+          inFlight: new Map(),
+          statistics,
+        },
       });
     await etcdctl(etcd.endpoint, 'put', 'observed.rpc/1', '10.0.0.1:80');
     await etcdctl(etcd.endpoint, 'put', 'observed.rpc/2', '10.0.0.2:80');
