@@ -174,6 +174,19 @@ describe('observers', () => {
     await until(() => opened.figures().size === 0 && one.open() === 0, withinMs, 'nobody');
   });
 
+  test('that publish a moment after the dashboard opened are heard a moment later', async () => {
+    const { store, record, feed } = registry();
+    const one = await server(clientFigures('shop-a', [instanceFigures('10.0.0.1:80', calls(3))]));
+    const startedAt = performance.now();
+    const opened = feed();
+    await until(() => opened.notices().length > 0, withinMs, 'the first look');
+    record('shop-a', one.address);
+    await until(() => opened.figures().size === 1, 1000, 'figures');
+    const lists = () => store.calls.filter((call) => call.startsWith('list')).length;
+    await until(() => lists() === 5, withinMs, 'the fifth look');
+    expect(performance.now() - startedAt).toBeGreaterThan(2500);
+  });
+
   test('tell the picks of the instance that is looked at, newest first', async () => {
     const { record, feed } = registry();
     const pick = (at: string, chosen: string) => ({

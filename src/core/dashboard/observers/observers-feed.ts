@@ -21,6 +21,8 @@ export interface ObserversOptions {
 }
 
 const readAgainMs = 2000;
+/** Clients that start with the dashboard write their records a moment later: twice as long from one look to the next. */
+const firstReadAgainMs = 200;
 const readMs = 2000;
 /** Rates are of the last ten seconds. */
 const rateSeconds = 10;
@@ -158,7 +160,7 @@ export class ObserversFeed implements Feed {
   async #follow(): Promise<void> {
     const { etcd, service, clock } = this.#options;
     const { signal } = this.#closing;
-    while (!signal.aborted) {
+    for (let soonMs = firstReadAgainMs; !signal.aborted; soonMs = Math.min(readAgainMs, soonMs * 2)) {
       try {
         this.#read(await readObservers(etcd, service, { timeoutMs: readMs, signal }));
         this.#trouble = '';
@@ -168,7 +170,7 @@ export class ObserversFeed implements Feed {
         // Who was there is there still, as far as anybody knows: their streams go on without etcd.
         this.#trouble = messageOf(error);
       }
-      await sleep(clock, readAgainMs, signal);
+      await sleep(clock, soonMs, signal);
     }
   }
 
