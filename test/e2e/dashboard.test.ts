@@ -1,7 +1,7 @@
 /** The dashboard where nothing can be drawn, as a process, on a real etcd and real servers. */
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { appendFileSync, mkdtempSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, type TestContext, test } from 'vitest';
 import type { Frame, Row } from '../../src/core/dashboard/frame.js';
@@ -41,6 +41,10 @@ function frames(live: Live): Frame[] {
 const last = (live: Live): Frame | undefined => frames(live).at(-1);
 const rowOf = (frame: Frame | undefined, address: string): Row | undefined =>
   frame?.rows.find((row) => row.address === address);
+
+const recorded = (encoding: string) => `test/fixtures/gozero-stat.${encoding}.log`;
+/** Code to be loaded before anything of ours. */
+const asModule = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
 
 describe.concurrent('probe', () => {
   test('calls the instances, and tells who is slow, fails, does not answer, and is paused', async (own) => {
@@ -102,8 +106,6 @@ describe.concurrent('probe', () => {
 describe('log', () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'lbctl-dashboard-'));
   afterAll(() => rmSync(folder, { recursive: true }));
-  const recorded = (encoding: string) => `test/fixtures/gozero-stat.${encoding}.log`;
-
   test.each([
     ['json', { slow: 8997, requests: [2651, 5158, 59, 1132], seconds: 60.002 }],
     ['plain', { slow: 8988, requests: [5217, 2604, 59, 1120], seconds: 60 }],
@@ -185,6 +187,62 @@ describe('log', () => {
   });
 });
 
+describe('a log that says nothing', () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'lbctl-pipe-'));
+  const pipe = path.join(folder, 'pipe');
+  beforeAll(() => void execFileSync('mkfifo', [pipe]));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('is no reason to stay: time and signals end it all the same', async (own) => {
+    expect(await run(['dashboard', '--log', pipe, '--duration', '300ms'], { timeoutMs: 15_000 })).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('no statistics line of go-zero yet'),
+    });
+    for (const [signal, code] of [
+      ['SIGTERM', 143],
+      ['SIGINT', 130],
+    ] as const) {
+      const live = dashboard(own, '--log', pipe, '-o', 'ndjson', '--interval', '100ms');
+      await until(() => frames(live).length > 0, withinMs, 'a frame');
+      live.child.kill(signal);
+      expect((await live.ended).code).toBe(code);
+    }
+  });
+
+  test('nor is a file system that does not answer', async () => {
+    // The nearest thing to a mount whose server is gone: a thread that waits in open(2).
+    const stuck = asModule(`import { open } from 'node:fs'; open(${JSON.stringify(pipe)}, 'r', () => {});`);
+    const args = ['dashboard', '--log', recorded('json'), '--duration', '300ms'];
+    const startedAt = performance.now();
+    const { code, stdout } = await run(args, { env: { NODE_OPTIONS: `--import ${stuck}` }, timeoutMs: 10_000 });
+    expect([code, stdout]).toEqual([137, expect.stringContaining('127.0.0.1:9404')]);
+    // The limit of the test gives the same code.
+    expect(performance.now() - startedAt).toBeLessThan(8000);
+  });
+
+  test('several clients are read through the pipes of a shell, and the last of them is the end', async () => {
+    const script = `"$0" bin/run.js dashboard -o ndjson --interval 1m --log <(cat ${recorded('json')}) --log <(cat ${recorded('plain')})`;
+    const { stdout, status } = spawnSync('bash', ['-c', script, process.execPath], {
+      encoding: 'utf8',
+      timeout: 10_000,
+    });
+    expect(status).toBe(0);
+    const frame: Frame = JSON.parse(stdout);
+    expect(frame.observers).toBe(2);
+    expect(rowOf(frame, '127.0.0.1:9401')?.callsPerSecond).toBeCloseTo((2651 + 5217) / 60, 1);
+    const replayed = spawnSync(
+      'bash',
+      [
+        '-c',
+        `"$0" bin/run.js dashboard --json --replay <(printf '%s\n' '{"format":"lbctl-dashboard","version":1}' '${stdout.trim()}')`,
+        process.execPath,
+      ],
+      { encoding: 'utf8', timeout: 10_000 },
+    );
+    expect(JSON.parse(replayed.stdout).rows).toHaveLength(4);
+  });
+});
+
 describe('observers', () => {
   test('are looked through, and named when they do not answer', async (own) => {
     const client = clientFigures('shop-a1', [
@@ -194,7 +252,15 @@ describe('observers', () => {
     own.onTestFinished(() => serving.close());
     const record = (statistics: string) =>
       encodeObserver({
-        ...{ host: 'here', pid: 1, client: 'shop', policy: 'p2c_ewma', revision: 1n, inFlight: new Map(), statistics },
+        ...{
+          host: hostname(),
+          pid: 1,
+          client: 'shop',
+          policy: 'p2c_ewma',
+          revision: 1n,
+          inFlight: new Map(),
+          statistics,
+        },
       });
     await etcdctl(etcd.endpoint, 'put', 'observed.rpc/1', '10.0.0.1:80');
     await etcdctl(etcd.endpoint, 'put', 'observed.rpc/2', '10.0.0.2:80');
@@ -222,8 +288,7 @@ describe('observers', () => {
   });
 });
 
-/** Writes what is imported to stderr; loaded before anything of ours. */
-const asModule = (code: string) => `data:text/javascript,${encodeURIComponent(code)}`;
+/** Writes what is imported to stderr. */
 const resolver = asModule(`
   import { writeSync } from 'node:fs';
   export function resolve(name, context, next) {

@@ -44,10 +44,19 @@ function healthOf(listed: readonly InstanceFigures[]): Row['health'] {
   const is = (state: CircuitState) => listed.some(({ circuit }) => circuit === state);
   if (is('open')) return 'ejected';
   if (is('half-open')) return 'probing';
-  const calls = sum(listed, ({ windows }) => windows[healthWindow].calls);
-  const errors = sum(listed, ({ windows }) => windows[healthWindow].errors);
-  if (calls === 0) return null;
-  return errors < calls ? 'healthy' : 'unhealthy';
+  if (listed.some(hasSucceeded)) return 'healthy';
+  return listed.some(({ windows }) => windows[healthWindow].errors > 0) ? 'unhealthy' : null;
+}
+
+/**
+ * Within the last minute. A call that was cancelled is no error, and no success: windows do not tell them apart, and codes
+ * are of all time. So what was nothing but cancelled, beside errors, has not succeeded.
+ */
+function hasSucceeded({ codes, windows }: InstanceFigures): boolean {
+  const { calls, errors } = windows[healthWindow];
+  const cancelled = codes.CANCELLED ?? 0;
+  const others = sum(Object.values(codes), (count) => count) - cancelled;
+  return calls - errors > cancelled || (calls > errors && others > errors);
 }
 
 /** By the calls behind it; alike where nobody calls. */

@@ -31,7 +31,10 @@ function rowOf(registered: RegistryRow, figures: AddressFigures, allPerSecond: n
   };
 }
 
-/** Calls that go to what is not registered are shown as well: that is what one looks for. */
+/**
+ * Calls that go to what is not registered, or have not ended there, are shown as well: that is what one looks for, and waits
+ * for while one drains.
+ */
 export function joined(
   registered: readonly RegistryRow[] | null,
   figures: ReadonlyMap<string, AddressFigures>,
@@ -43,7 +46,7 @@ export function joined(
   });
   const isSorted = entries.length;
   for (const [address, found] of figures) {
-    if (known.has(address) || (registered && found.callsPerSecond === 0)) continue;
+    if (known.has(address) || (registered && found.callsPerSecond === 0 && !found.inFlight)) continue;
     entries.push([unregistered(address, registered ? 'gone' : null), found]);
   }
   if (entries.length > isSorted) entries.sort(([a], [b]) => compare(a.address, b.address) || compare(a.id, b.id));

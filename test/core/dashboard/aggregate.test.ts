@@ -47,6 +47,17 @@ describe('the figures of several clients', () => {
     expect(of({})?.errorRate).toBeNull();
   });
 
+  test('take a call that was cancelled for neither good nor bad', () => {
+    const minute = (calls: number, errors: number) => windows({}, { calls, errors });
+    expect(of({ codes: { CANCELLED: 5 }, windows: minute(5, 0) })?.health).toBeNull();
+    expect(of({ codes: { CANCELLED: 5, UNAVAILABLE: 2 }, windows: minute(7, 2) })?.health).toBe('unhealthy');
+    expect(of({ codes: { CANCELLED: 5, OK: 1 }, windows: minute(6, 0) })?.health).toBe('healthy');
+    expect(of({ codes: { CANCELLED: 500, OK: 90, UNAVAILABLE: 2 }, windows: minute(60, 2) })?.health).toBe('healthy');
+    const cancelled = { codes: { CANCELLED: 5 }, windows: minute(5, 0) };
+    expect(of(cancelled, { codes: { OK: 1 }, windows: minute(1, 0) })?.health).toBe('healthy');
+    expect(of(cancelled, { codes: { UNAVAILABLE: 1 }, windows: minute(1, 1) })?.health).toBe('unhealthy');
+  });
+
   test('start no call at an instance that no client lists any more, whatever its window says', () => {
     const left = { isListed: false, inFlight: 1, windows: windows({ picksPerSecond: 50 }) };
     expect(of(left, left)).toMatchObject({ callsPerSecond: 0, inFlight: 2 });

@@ -1,5 +1,6 @@
 /** The observers source against real HTTP servers, and records in a registry in memory. */
 import { createServer } from 'node:net';
+import { hostname } from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
 import { decodeStatistics } from '../../../src/core/dashboard/observers/decode.js';
 import { ObserversFeed } from '../../../src/core/dashboard/observers/observers-feed.js';
@@ -19,9 +20,9 @@ const calls = (perSecond: number) => ({ windows: windows({ picksPerSecond: perSe
 
 function registry() {
   const store = new MemoryStore(systemClock);
-  const record = (id: string, statistics: string) => {
+  const record = (id: string, statistics: string, host = hostname()) => {
     const client = id.replace(/-\w+$/, '');
-    const text = { host: 'here', pid: 1, client, policy: 'p2c_ewma', revision: 1n, inFlight: new Map(), statistics };
+    const text = { host, pid: 1, client, policy: 'p2c_ewma', revision: 1n, inFlight: new Map(), statistics };
     store.put(`lbctl/v1/observers/shop.rpc/${id}`, encodeObserver(text));
   };
   const feed = (view: string | null = null) => {
@@ -107,6 +108,35 @@ describe('observers', () => {
     expect([opened.observers(), opened.policy(), opened.unlisted().callsPerSecond]).toEqual([0, null, null]);
   });
 
+  test('on the loopback interface of another machine are named, and not taken for who has that address here', async () => {
+    const { record, feed } = registry();
+    const here = await server(clientFigures('shop-a', [instanceFigures('10.0.0.1:80', calls(3))]));
+    const never = await server(clientFigures('never-a', []));
+    record('shop-a', here.address);
+    record('shop-b', here.address, 'web-8');
+    record('shop-c', `localhost:${here.address.split(':')[1]}`, 'web-9');
+    record('never-d', never.address, 'web-8');
+    const opened = feed();
+    await until(() => opened.figures().get('10.0.0.1:80')?.callsPerSecond === 3, withinMs, 'figures');
+    expect(opened.notices()).toEqual([
+      "never-d, shop-b, shop-c serve statistics on the loopback interface of web-8, web-9 only: statistics: 'HOST:PORT' there makes them readable from here",
+    ]);
+    expect([here.open(), never.asked.length]).toEqual([1, 0]);
+  });
+
+  test('whose address answers for others are named', async () => {
+    const { store, record, feed } = registry();
+    const one = await server(clientFigures('shop-a', [instanceFigures('10.0.0.1:80', calls(3))]));
+    record('shop-a', one.address);
+    record('shop-b', one.address);
+    const opened = feed();
+    const missing = `shop-b is not among the clients that answer at ${one.address}`;
+    await until(() => opened.notices().includes(missing), withinMs, 'a word');
+    expect(opened.notices()).toEqual([missing]);
+    store.delete('lbctl/v1/observers/shop.rpc/shop-b');
+    await until(() => opened.notices().length === 0, withinMs, 'silence');
+  });
+
   test('that fall silent count no more and are named, and count again when they are back', async () => {
     const { record, feed } = registry();
     const one = await server(clientFigures('shop-a', [instanceFigures('10.0.0.1:80', calls(3))]));
@@ -142,6 +172,19 @@ describe('observers', () => {
     store.fault = 'none';
     store.delete('lbctl/v1/observers/shop.rpc/shop-a');
     await until(() => opened.figures().size === 0 && one.open() === 0, withinMs, 'nobody');
+  });
+
+  test('that publish a moment after the dashboard opened are heard a moment later', async () => {
+    const { store, record, feed } = registry();
+    const one = await server(clientFigures('shop-a', [instanceFigures('10.0.0.1:80', calls(3))]));
+    const startedAt = performance.now();
+    const opened = feed();
+    await until(() => opened.notices().length > 0, withinMs, 'the first look');
+    record('shop-a', one.address);
+    await until(() => opened.figures().size === 1, 1000, 'figures');
+    const lists = () => store.calls.filter((call) => call.startsWith('list')).length;
+    await until(() => lists() === 5, withinMs, 'the fifth look');
+    expect(performance.now() - startedAt).toBeGreaterThan(2500);
   });
 
   test('tell the picks of the instance that is looked at, newest first', async () => {

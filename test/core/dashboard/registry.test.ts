@@ -142,6 +142,24 @@ describe('history', () => {
 });
 
 describe('leases', () => {
+  test('of hundreds of instances have each its turn, also while etcd answers slowly', async () => {
+    const { clock, store, registry } = await follow((empty) => {
+      for (let id = 1; id <= 400; id++) {
+        const lease = empty.newLeaseId();
+        empty.grant(lease, 600);
+        empty.put(`shop.rpc/${id}`, `10.0.${id >> 8}.${id & 255}:80`, lease);
+      }
+    });
+    await clock.advance(10_500);
+    expect(registry.rows().filter(({ lease }) => lease === null)).toEqual([]);
+    const asked = () => store.calls.filter((call) => call === 'lease').length;
+    const before = asked();
+    store.fault = 'hung';
+    await clock.advance(2000);
+    // Ten at a time, each a second long: one that is under way is not asked for again.
+    expect(asked() - before).toBeLessThanOrEqual(30);
+  });
+
   test('are asked for politely and counted down in between', async () => {
     const { clock, store, row } = await follow((empty) => {
       for (let id = 1; id <= 100; id++) {

@@ -1,8 +1,13 @@
-import { type FileHandle, open, stat } from 'node:fs/promises';
+import { constants, type FileHandle, open, stat } from 'node:fs/promises';
+import { finished } from 'node:stream/promises';
+import { openPipe } from '../../host/pipe.js';
 import { type Clock, sleep } from '../../model/clock.js';
+import { messageOf } from '../../model/errors.js';
 
 const pollMs = 250;
 const chunkBytes = 1 << 16;
+/** A disk answers within that, a mount whose server is gone never. */
+const answerMs = 2000;
 
 export interface FileListener {
   /** Bytes of it, in order. The buffer is used again. */
@@ -15,9 +20,19 @@ export interface FileListener {
   trouble(reason: string | null): void;
 }
 
+interface Opened {
+  readonly handle: FileHandle;
+  readonly inode: bigint;
+  /** Null: a device, which has no positions. */
+  at: number | null;
+}
+
 /**
  * Reads a file from its start, and then what is added to it, until `signal` aborts. Follows a rotation (another file in its
- * place: the old one is read to its end first) and a truncation, and waits for a file that is not there yet.
+ * place: the old one is read to its end first) and a truncation, and waits for a file that is not there yet. A pipe is
+ * read to its end and, where it has a name, waited for again.
+ *
+ * After an abort nobody should wait for it: a file system that does not answer never lets it end.
  */
 export async function followFile(
   path: string,
@@ -26,13 +41,13 @@ export async function followFile(
   signal: AbortSignal,
 ): Promise<void> {
   const buffer = new Uint8Array(chunkBytes);
-  let file: { readonly handle: FileHandle; readonly inode: bigint; at: number } | null = null;
+  let file: Opened | null = null;
   /** To the end of what is there. */
   const drain = async (): Promise<void> => {
     while (file && !signal.aborted) {
-      const { bytesRead } = await file.handle.read(buffer, 0, buffer.length, file.at);
+      const { bytesRead } = await file.handle.read(buffer, 0, buffer.length, file.at).catch(nothingYet);
       if (bytesRead === 0) return;
-      file.at += bytesRead;
+      if (file.at !== null) file.at += bytesRead;
       listener.data(buffer.subarray(0, bytesRead));
     }
   };
@@ -44,31 +59,79 @@ export async function followFile(
   };
   try {
     while (!signal.aborted) {
+      const late = clock.timer(answerMs, () => listener.trouble('its file system does not answer'));
       try {
         await drain();
         const there = await stat(path, { bigint: true });
         if (file && file.inode !== there.ino) {
           await drain();
           await restart();
-        } else if (file && there.size < BigInt(file.at)) {
+        } else if (file?.at != null && there.size < BigInt(file.at)) {
           await restart();
         }
         if (!file) {
-          const handle = await open(path, 'r');
-          file = { handle, inode: (await handle.stat({ bigint: true })).ino, at: 0 };
-          await drain();
+          const pipe = await openPipe(path);
+          if (pipe) {
+            late.cancel();
+            listener.trouble(null);
+            listener.caughtUp();
+            await readPipe(pipe, listener, signal);
+            listener.restarted();
+            if (isDescriptor(path)) return;
+          } else {
+            file = await opened(path);
+            await drain();
+          }
         }
         listener.trouble(null);
         listener.caughtUp();
       } catch (error) {
         listener.trouble(reasonOf(error));
         listener.caughtUp();
+      } finally {
+        late.cancel();
       }
       await sleep(clock, pollMs, signal);
     }
   } finally {
-    await (file as { readonly handle: FileHandle } | null)?.handle.close();
+    await (file as Opened | null)?.handle.close().catch(() => {});
   }
+}
+
+async function opened(path: string): Promise<Opened> {
+  // A terminal that nobody types at must not hold a thread.
+  const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const there = await handle.stat({ bigint: true });
+  return { handle, inode: there.ino, at: there.isCharacterDevice() ? null : 0 };
+}
+
+async function readPipe(
+  pipe: NonNullable<Awaited<ReturnType<typeof openPipe>>>,
+  listener: FileListener,
+  signal: AbortSignal,
+): Promise<void> {
+  const end = () => void pipe.destroy();
+  signal.addEventListener('abort', end, { once: true });
+  if (signal.aborted) end();
+  pipe.on('data', (chunk: Buffer) => listener.data(chunk));
+  try {
+    await finished(pipe, { writable: false });
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    signal.removeEventListener('abort', end);
+    end();
+  }
+}
+
+/** What a descriptor of ours leads to, as in `<(…)`, cannot be opened by another writer: it is over when it ends. */
+function isDescriptor(path: string): boolean {
+  return /^\/(dev\/(fd\/\d+|stdin)|proc\/[^/]+\/fd\/\d+)$/.test(path);
+}
+
+function nothingYet(error: unknown): { readonly bytesRead: number } {
+  if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return { bytesRead: 0 };
+  throw error;
 }
 
 function reasonOf(error: unknown): string {
@@ -78,5 +141,5 @@ function reasonOf(error: unknown): string {
     EACCES: 'its permissions do not allow it',
     EISDIR: 'it is a directory',
   };
-  return words[code] ?? (error instanceof Error ? error.message : String(error));
+  return words[code] ?? messageOf(error);
 }

@@ -34,7 +34,6 @@ export class LogFeed implements Feed {
   readonly #inputs: LogInputs;
   readonly #closing = new AbortController();
   readonly #troubles = new Map<string, string>();
-  readonly #reading: Promise<unknown>;
   #isForeign: (addresses: readonly string[]) => boolean = () => false;
   #onNews: () => void = () => {};
   /** Computed once a line, not once a frame. */
@@ -43,13 +42,11 @@ export class LogFeed implements Feed {
   constructor(inputs: LogInputs, clock: Clock) {
     this.#inputs = inputs;
     this.#clock = clock;
-    const caught = inputs.files.map((path) => this.#follow(path));
-    const { stdin } = inputs;
-    const piped = stdin ? this.#pipe(stdin) : null;
-    this.caughtUp = Promise.all(caught.map(({ first }) => first));
-    this.#reading = Promise.all(caught.map(({ all }) => all));
+    const followed = inputs.files.map((path) => this.#follow(path));
+    const piped = inputs.stdin ? [this.#pipe(inputs.stdin)] : [];
+    this.caughtUp = Promise.all(followed.map(({ first }) => first));
     // A file may always grow; a pipe that has ended is over.
-    this.ended = piped && inputs.files.length === 0 ? piped : new Promise(() => {});
+    this.ended = Promise.all([...followed.map(({ all }) => all), ...piped]).then(() => {});
   }
 
   /** Lines that name none of these instances are of another service that the same process calls. */
@@ -118,10 +115,10 @@ export class LogFeed implements Feed {
     this.#onNews = listener;
   }
 
+  /** Waits for no read: one of a file system that is gone never comes back. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#inputs.stdin?.destroy();
-    await this.#reading;
   }
 
   #add(samples: readonly LogSample[]): void {

@@ -1,4 +1,6 @@
+import { isLoopback, splitHostPort } from '../../dialects/address.js';
 import type { Etcd } from '../../etcd/port.js';
+import { thisProcess } from '../../host/this-process.js';
 import { type Clock, sleep } from '../../model/clock.js';
 import { formatDuration } from '../../model/duration.js';
 import { messageOf } from '../../model/errors.js';
@@ -19,6 +21,8 @@ export interface ObserversOptions {
 }
 
 const readAgainMs = 2000;
+/** Clients that start with the dashboard write their records a moment later: twice as long from one look to the next. */
+const firstReadAgainMs = 200;
 const readMs = 2000;
 /** Rates are of the last ten seconds. */
 const rateSeconds = 10;
@@ -40,6 +44,10 @@ export class ObserversFeed implements Feed {
   readonly #processes = new Map<string, Process>();
   readonly #running: Promise<void>;
   #records: readonly ObserverView[] = [];
+  /** By id: when the record was first read. */
+  #seenAtMs: ReadonlyMap<string, number> = new Map();
+  /** Ids of records whose process answers without that client. */
+  #absent: ReadonlySet<string> = new Set();
   #hasRead = false;
   #trouble = '';
   #looked: string | null = null;
@@ -85,9 +93,19 @@ export class ObserversFeed implements Feed {
       );
     }
     const silent = records.filter(({ statistics }) => statistics === '');
-    if (silent.length > 0) notices.push(`${named(silent)} ${silent.length > 1 ? 'serve' : 'serves'} no statistics`);
+    if (silent.length > 0) notices.push(`${named(silent)} ${serves(silent)} no statistics`);
+    const foreign = records.filter(isOutOfReach);
+    if (foreign.length > 0) {
+      const hosts = listed([...new Set(foreign.map(({ host }) => host))]);
+      notices.push(
+        `${named(foreign)} ${serves(foreign)} statistics on the loopback interface of ${hosts} only: statistics: 'HOST:PORT' there makes them readable from here`,
+      );
+    }
+    for (const record of records.filter(({ id }) => this.#absent.has(id)).slice(0, mostNamed)) {
+      notices.push(`${named([record])} is not among the clients that answer at ${record.statistics}`);
+    }
     for (const [address, { stream }] of this.#processes) {
-      const here = records.filter(({ statistics }) => statistics === address);
+      const here = records.filter((record) => record.statistics === address && !isOutOfReach(record));
       if (here.length === 0 || (stream.hasAnswered && !isSilent(stream))) continue;
       if (!stream.hasAnswered && stream.trouble === '' && stream.silentForMs < 1000) continue;
       const why = stream.trouble === '' ? '' : `: ${stream.trouble}`;
@@ -142,9 +160,9 @@ export class ObserversFeed implements Feed {
   async #follow(): Promise<void> {
     const { etcd, service, clock } = this.#options;
     const { signal } = this.#closing;
-    while (!signal.aborted) {
+    for (let soonMs = firstReadAgainMs; !signal.aborted; soonMs = Math.min(readAgainMs, soonMs * 2)) {
       try {
-        this.#records = await readObservers(etcd, service, { timeoutMs: readMs, signal });
+        this.#read(await readObservers(etcd, service, { timeoutMs: readMs, signal }));
         this.#trouble = '';
         this.#hasRead = true;
         if (!signal.aborted) this.#connect();
@@ -152,14 +170,29 @@ export class ObserversFeed implements Feed {
         // Who was there is there still, as far as anybody knows: their streams go on without etcd.
         this.#trouble = messageOf(error);
       }
-      await sleep(clock, readAgainMs, signal);
+      await sleep(clock, soonMs, signal);
     }
+  }
+
+  #read(records: readonly ObserverView[]): void {
+    const now = this.#options.clock.monotonic();
+    this.#records = records;
+    this.#seenAtMs = new Map(records.map(({ id }) => [id, this.#seenAtMs.get(id) ?? now]));
+    // Told by a line that is younger than the record, and by a record that is younger than the line: one that has come or
+    // gone since is not missing.
+    const isAbsent = ({ id, statistics }: ObserverView) => {
+      const { stream, clients } = this.#processes.get(statistics) ?? {};
+      if (!stream?.hasAnswered || isSilent(stream) || clients?.some((client) => client.id === id)) return false;
+      return now - stream.silentForMs > (this.#seenAtMs.get(id) ?? now);
+    };
+    this.#absent = new Set(records.filter((record) => !isOutOfReach(record) && isAbsent(record)).map(({ id }) => id));
   }
 
   /** One stream a process, however many clients it has. */
   #connect(): void {
     const { service, intervalMs, clock } = this.#options;
-    const addresses = new Set(this.#records.map(({ statistics }) => statistics).filter((address) => address !== ''));
+    const served = this.#records.filter((record) => record.statistics !== '' && !isOutOfReach(record));
+    const addresses = new Set(served.map(({ statistics }) => statistics));
     for (const [address, { stream }] of this.#processes) {
       if (addresses.has(address)) continue;
       stream.close();
@@ -186,8 +219,20 @@ function isSilent(stream: StatisticsStream): boolean {
   return stream.silentForMs > stream.silentLimitMs;
 }
 
+/** The same address on this machine is somebody else's, or nobody's. */
+function isOutOfReach({ host, statistics }: ObserverView): boolean {
+  return host !== thisProcess().host && isLoopback(splitHostPort(statistics).host);
+}
+
+function serves(records: readonly unknown[]): string {
+  return records.length > 1 ? 'serve' : 'serves';
+}
+
 function named(records: readonly ObserverView[]): string {
-  const names = records.map(({ id, client }) => id || client);
+  return listed(records.map(({ id, client }) => id || client));
+}
+
+function listed(names: readonly string[]): string {
   const more = names.length - mostNamed;
   return more > 0 ? `${names.slice(0, mostNamed).join(', ')} and ${more} more` : names.join(', ');
 }

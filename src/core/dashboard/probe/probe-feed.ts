@@ -44,7 +44,7 @@ export class ProbeFeed implements Feed {
   readonly #options: ProbeOptions;
   readonly #state: ClientState;
   readonly #caller: Caller;
-  readonly #verdicts = new Verdicts();
+  readonly #verdicts: Verdicts;
   #timer: Timer | null = null;
   #inFlight = 0;
   #isAnswered = false;
@@ -53,6 +53,7 @@ export class ProbeFeed implements Feed {
   constructor(options: ProbeOptions) {
     const { etcd, service } = options;
     this.#options = options;
+    this.#verdicts = new Verdicts(options.clock);
     this.#state = new ClientState({
       answers: healthCheck.answers,
       onAttempt: ({ address }) => {

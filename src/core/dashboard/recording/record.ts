@@ -1,11 +1,13 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import type { Clock, Timer } from '../../model/clock.js';
+import { type Clock, sleep, type Timer } from '../../model/clock.js';
 import { LbctlError, messageOf } from '../../model/errors.js';
 import type { Frame } from '../frame.js';
 import type { DashboardSource } from '../source.js';
 import { decodeLine, recordingHeader } from './format.js';
 
 const headBytes = 4096;
+/** A disk takes a frame within that, a mount whose server is gone never. */
+const lastWriteMs = 1000;
 
 /** Another source's frames, each of them written to a file as well. */
 export class RecordedSource implements DashboardSource {
@@ -73,9 +75,15 @@ export class RecordedSource implements DashboardSource {
   async #end(): Promise<void> {
     this.#timer?.cancel();
     // The last frame is what one wants to see first afterwards.
-    await this.#writing;
-    await this.#write();
-    await Promise.all([this.#file.close(), this.#source.close()]);
+    const written = (async () => {
+      await this.#writing;
+      await this.#write();
+      await this.#file.close();
+    })();
+    const settled = new AbortController();
+    const ending = written.catch(() => {}).finally(() => settled.abort());
+    await Promise.race([ending, sleep(this.#clock, lastWriteMs, settled.signal)]);
+    await this.#source.close();
   }
 
   #next(): void {

@@ -1,5 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { openPipe } from '../../host/pipe.js';
 import { type Clock, sleep } from '../../model/clock.js';
 import { LbctlError, messageOf } from '../../model/errors.js';
 import type { Frame } from '../frame.js';
@@ -23,9 +25,11 @@ export class ReplaySource implements DashboardSource {
 
   /** @throws USAGE for a file that is no recording, or one without a frame. */
   static async open(path: string, clock: Clock): Promise<ReplaySource> {
-    const stream = createReadStream(path);
-    const lines = createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]();
+    let stream: Readable | null = null;
     try {
+      const input = (await openPipe(path)) ?? createReadStream(path);
+      stream = input;
+      const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })[Symbol.asyncIterator]();
       const head = await lines.next();
       if (head.done || decodeLine(head.value)?.kind !== 'header') {
         throw new LbctlError('USAGE', `${path} is no recording of the dashboard, or one of another version`, {
@@ -36,9 +40,9 @@ export class ReplaySource implements DashboardSource {
       if (!first.frame) {
         throw new LbctlError('USAGE', `The recording ${path} holds no frame`, { suggestions: [headHint] });
       }
-      return new ReplaySource(first.frame, lines, clock, () => stream.destroy());
+      return new ReplaySource(first.frame, lines, clock, () => input.destroy());
     } catch (error) {
-      stream.destroy();
+      stream?.destroy();
       if (error instanceof LbctlError) throw error;
       throw new LbctlError('USAGE', `Cannot read the recording ${path}: ${messageOf(error)}`, {
         cause: error,
