@@ -4,7 +4,7 @@ import { formatDuration } from '../../model/duration.js';
 import { messageOf } from '../../model/errors.js';
 import { LogStatistics, silentMs } from '../../stats/gozero-log/figures.js';
 import { readingsOf } from '../../stats/gozero-log/load.js';
-import { GozeroLogReader, type LogSample } from '../../stats/gozero-log/reader.js';
+import { GozeroLogReader, type LogRecord } from '../../stats/gozero-log/reader.js';
 import { type AddressFigures, type Feed, unknownFigures } from '../feed.js';
 import type { Detail } from '../frame.js';
 import { followFile } from './follow-file.js';
@@ -84,13 +84,19 @@ export class LogFeed implements Feed {
   notices(): readonly string[] {
     const notices = [...this.#troubles].map(([name, why]) => `${name} cannot be read: ${why}`);
     const streams = this.#statistics.streams();
-    if (streams.length === 0) return [...notices, 'no statistics line of go-zero yet: a client writes one a minute'];
+    if (streams.length === 0 && this.#statistics.lost.size === 0) {
+      return [...notices, 'no statistics line of go-zero yet: a client writes one a minute'];
+    }
     const { newestMs } = this.#statistics;
     const oldMs = newestMs === null ? 0 : this.#clock.now() - newestMs;
     if (oldMs > silentMs) notices.push(`the newest statistics line is ${formatDuration(oldMs)} old`);
     for (const { stream, behindMs, isCut } of streams) {
       if (behindMs > silentMs) notices.push(`${stream} has been silent for ${formatDuration(behindMs)}: left out`);
       if (isCut) notices.push(`${stream} cuts its lines, and instances are missing: raise its MaxContentLength`);
+    }
+    for (const [stream, lines] of this.#statistics.lost) {
+      const which = lines === 1 ? '1 statistics line' : `${lines} statistics lines`;
+      notices.push(`${which} of ${stream} could not be read: until the next one its rates may be unknown`);
     }
     if (this.figures().size === 0) notices.push('no statistics line names an instance of this service');
     return notices;
@@ -124,9 +130,9 @@ export class LogFeed implements Feed {
     await this.#reading;
   }
 
-  #add(samples: readonly LogSample[]): void {
-    for (const sample of samples) this.#statistics.add(sample);
-    if (samples.length === 0) return;
+  #add(records: readonly LogRecord[]): void {
+    for (const record of records) this.#statistics.add(record);
+    if (records.length === 0) return;
     this.#figures = null;
     this.#onNews();
   }

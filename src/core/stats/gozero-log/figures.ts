@@ -1,6 +1,6 @@
 import { ewmaBoundMs, inFlightOf } from './load.js';
 import type { Conn } from './parse.js';
-import type { LogSample } from './reader.js';
+import { isLost, type LogRecord, type LogSample, type LostLines } from './reader.js';
 
 /** What statistics lines tell of one instance. */
 export interface LogFigures {
@@ -8,7 +8,10 @@ export interface LogFigures {
   readonly load: number;
   /** Null: not known. With more than one stream never known. */
   readonly inFlight: number | null;
-  /** Null before a stream's second line: how long it counted is not known. Summed over streams. */
+  /**
+   * Summed over streams. A stream counts from its second line on: how long the first one counted is not known. Null when
+   * there is none, and after a line that was lost: go-zero counts from its own last line, not from the last that was read.
+   */
   readonly callsPerSecond: number | null;
   /** Calls behind `callsPerSecond`. */
   readonly calls: number;
@@ -32,16 +35,26 @@ export interface StreamState {
  * another picker: a new list of instances makes a new one, which writes with its first answer.
  */
 const leastIntervalMs = 50_000;
+const lineMs = 60_000;
 /** Twice a line, and half a one for calls that are few. */
 export const silentMs = 150_000;
 const mostPickers = 64;
+/** Above it a line between two may have been lost. */
+const longIntervalMs = 90_000;
+/** A line comes with the first answer after a minute: to be without one for so many expected calls is no chance. */
+const callsNotMissed = 5;
 
 interface Counted extends Conn {
+  /** Null: not known. */
   readonly seconds: number | null;
+  /** `seconds` would be known if no line had been lost. */
+  readonly isLost: boolean;
 }
 
 interface Picker {
   readonly atMs: number | null;
+  /** When it began to count anew: with its last line, be it lost. */
+  readonly countsFromMs: number | null;
   readonly conns: ReadonlyMap<string, Counted>;
   readonly isCut: boolean;
 }
@@ -50,19 +63,41 @@ interface Picker {
 export class LogStatistics {
   /** Calls of one service share no instance with those of another: a process has one picker for each. */
   readonly #streams = new Map<string, readonly Picker[]>();
+  /** By stream. */
+  readonly #lost = new Map<string, number>();
   #newestMs: number | null = null;
 
-  add({ stream, atMs, conns, isCut }: LogSample): void {
+  add(record: LogRecord): void {
+    if (isLost(record)) this.#lose(record);
+    else this.#read(record);
+  }
+
+  #lose({ stream, lines, atMs, addresses }: LostLines): void {
+    this.#lost.set(stream, (this.#lost.get(stream) ?? 0) + lines);
+    const pickers = this.#streams.get(stream);
+    if (!pickers) return;
+    const named = pickers.filter(({ conns }) => addresses.some((address) => conns.has(address)));
+    const its = named.length > 0 ? named : pickers;
+    // Whose line it was has to be certain before its time says when a picker began to count.
+    const isCertain = its.length === 1 && (named.length === 1 || addresses.length === 0);
+    const torn = (picker: Picker): Picker => ({ ...picker, countsFromMs: isCertain ? atMs : null });
+    this.#streams.set(
+      stream,
+      pickers.map((picker) => (its.includes(picker) ? torn(picker) : picker)),
+    );
+  }
+
+  #read({ stream, atMs, conns, isCut }: LogSample): void {
     const known = this.#streams.get(stream) ?? [];
     const isSame = (picker: Picker) => conns.some(({ address }) => picker.conns.has(address));
     const before = known.find(isSame);
-    const seconds = (address: string): number | null => {
-      if (!before?.conns.has(address) || before.atMs === null || atMs === null) return null;
-      return atMs - before.atMs < leastIntervalMs ? null : (atMs - before.atMs) / 1000;
-    };
+    const interval = intervalOf(before, atMs, sum(conns.map(({ reqs }) => reqs)));
     const picker: Picker = {
       atMs,
-      conns: new Map(conns.map((conn) => [conn.address, { ...conn, seconds: seconds(conn.address) }])),
+      countsFromMs: atMs,
+      conns: new Map(
+        conns.map((conn) => [conn.address, { ...conn, ...(before?.conns.has(conn.address) ? interval : unknown) }]),
+      ),
       isCut,
     };
     this.#streams.set(stream, [picker, ...known.filter((other) => !isSame(other))].slice(0, mostPickers));
@@ -72,6 +107,11 @@ export class LogStatistics {
   /** By the log's own clock; null before a line with a time. */
   get newestMs(): number | null {
     return this.#newestMs;
+  }
+
+  /** So many lines could not be read, by stream. */
+  get lost(): ReadonlyMap<string, number> {
+    return this.#lost;
   }
 
   streams(): readonly StreamState[] {
@@ -117,8 +157,22 @@ export class LogStatistics {
   }
 }
 
+type Interval = Pick<Counted, 'seconds' | 'isLost'>;
+const unknown: Interval = { seconds: null, isLost: false };
+
+function intervalOf(before: Picker | undefined, atMs: number | null, reqs: number): Interval {
+  if (!before || before.atMs === null || atMs === null || atMs - before.atMs < leastIntervalMs) return unknown;
+  if (before.countsFromMs === null) return { seconds: null, isLost: true };
+  const ms = atMs - before.countsFromMs;
+  if (ms < leastIntervalMs) return unknown;
+  const missed = (reqs / ms) * (ms - lineMs);
+  if (ms > longIntervalMs && missed > callsNotMissed) return { seconds: null, isLost: true };
+  return { seconds: ms / 1000, isLost: false };
+}
+
 function added(conns: readonly Counted[]): LogFigures {
   const [first] = conns;
+  const isPartial = conns.some((conn) => conn.isLost);
   const timed = conns.filter(({ seconds }) => seconds !== null);
   const answered = conns.flatMap(({ load, reqs }) => {
     const ms = ewmaBoundMs(load);
@@ -128,7 +182,8 @@ function added(conns: readonly Counted[]): LogFigures {
   return {
     load: sum(conns.map(({ load }) => load)) / conns.length,
     inFlight: conns.length === 1 && first ? inFlightOf(first.load) : null,
-    callsPerSecond: timed.length === 0 ? null : sum(timed.map(({ reqs, seconds }) => reqs / (seconds ?? 1))),
+    callsPerSecond:
+      timed.length === 0 || isPartial ? null : sum(timed.map(({ reqs, seconds }) => reqs / (seconds ?? 1))),
     calls: sum(timed.map(({ reqs }) => reqs)),
     ewmaBoundMs: weights === 0 ? null : sum(answered.map(({ ms, weight }) => ms * weight)) / weights,
   };

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LogStatistics } from '../../../../src/core/stats/gozero-log/figures.js';
 import { ewmaBoundMs, inFlightOf, readingsOf } from '../../../../src/core/stats/gozero-log/load.js';
-import { GozeroLogReader, type LogSample } from '../../../../src/core/stats/gozero-log/reader.js';
+import { GozeroLogReader, type LogRecord } from '../../../../src/core/stats/gozero-log/reader.js';
 
 describe('a load', () => {
   test('of 2236 with none in flight is 5 ms', () => {
@@ -45,7 +45,7 @@ const line = (stream: string, seconds: number | null, ...conns: ReturnType<typeo
   isCut: false,
 });
 
-function told(...lines: LogSample[]): LogStatistics {
+function told(...lines: LogRecord[]): LogStatistics {
   const statistics = new LogStatistics();
   for (const one of lines) statistics.add(one);
   return statistics;
@@ -57,6 +57,59 @@ describe('the rate', () => {
   test('is over the time since the line before; of the first line it is not known', () => {
     expect(rate(told(line('s', 0, conn('a', 2236, 50))), 'a')).toBeNull();
     expect(rate(told(line('s', 0, conn('a', 2236, 50)), line('s', 80, conn('a', 2236, 120))), 'a')).toBe(1.5);
+  });
+
+  describe('after a line that was lost', () => {
+    const torn = (seconds: number | null, ...addresses: string[]) => ({
+      stream: 's',
+      lines: 1,
+      atMs: seconds === null ? null : at(seconds),
+      addresses,
+    });
+    const [first, last] = [
+      line('s', 0, conn('a', 2000, 600), conn('b', 2000, 1200)),
+      line('s', 120, conn('a', 2000, 600), conn('b', 2000, 1200)),
+    ];
+    const next = line('s', 181, conn('a', 2000, 610), conn('b', 2000, 1220));
+
+    test('is over the time since that line, where its time is left', () => {
+      for (const addresses of [['a'], []]) {
+        const statistics = told(first, torn(60, ...addresses), last);
+        expect([rate(statistics, 'a'), rate(statistics, 'b')]).toEqual([10, 20]);
+        expect([...statistics.lost]).toEqual([['s', 1]]);
+      }
+    });
+
+    test('is unknown where nothing tells when it was written, or whose it was, until the next line', () => {
+      const others = line('s', 1, conn('x', 2000, 5), conn('y', 2000, 5));
+      for (const lines of [
+        [first, torn(null, 'a'), last],
+        [first, torn(60, 'new'), last],
+        [first, others, torn(60), last],
+        [first, torn(null), last],
+        // Nothing is left of it, as behind a truncation: go-zero would have written after a minute of so many calls.
+        [first, last],
+      ]) {
+        expect(rate(told(...lines), 'a')).toBeNull();
+        expect(rate(told(...lines, next), 'a')).toBe(10);
+      }
+    });
+
+    test('is not touched by one of another picker', () => {
+      const others = line('s', 1, conn('x', 2000, 5));
+      const at60 = line('s', 60, conn('a', 2000, 600));
+      expect(rate(told(first, others, torn(null, 'x'), at60), 'a')).toBe(10);
+    });
+
+    test('of several streams is unknown too: what is missing is not 0', () => {
+      const other = [line('t', 61, conn('a', 2000, 60)), line('t', 121, conn('a', 2000, 60))];
+      expect(rate(told(first, last, ...other), 'a')).toBeNull();
+      expect(rate(told(first, last, ...other), 'a', 't')).toBe(1);
+    });
+
+    test('is not doubted when calls are few: then a line waits for an answer', () => {
+      expect(rate(told(line('s', 0, conn('a', 2000, 3)), line('s', 120, conn('a', 2000, 3))), 'a')).toBe(0.025);
+    });
   });
 
   test('of the recorded logs is that of their traffic', () => {
