@@ -49,7 +49,7 @@ export class Dashboard implements DashboardSource {
     const registered = registry?.rows() ?? null;
     const rows = joined(registered, figures, feed.unlisted());
     const policy = feed.policy();
-    const of = { source: feed.kind, policy };
+    const of = { policy, loadRange: feed.loadRange?.bind(feed) ?? null };
     const balance = feed.sampleSeconds === null ? [] : balanceNotices(rows, of, feed.sampleSeconds);
     const duplicates = registry?.duplicates() ?? [];
     return {

@@ -2,8 +2,8 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../model/clock.js';
 import { formatDuration } from '../../model/duration.js';
 import { messageOf } from '../../model/errors.js';
-import { LogStatistics, silentMs } from '../../stats/gozero-log/figures.js';
-import { readingsOf } from '../../stats/gozero-log/load.js';
+import { type LogFigures, LogStatistics, silentMs } from '../../stats/gozero-log/figures.js';
+import { type LoadRange, readingsOf } from '../../stats/gozero-log/load.js';
 import { GozeroLogReader, type LogRecord } from '../../stats/gozero-log/reader.js';
 import { type AddressFigures, type Feed, unknownFigures } from '../feed.js';
 import type { Detail } from '../frame.js';
@@ -39,6 +39,7 @@ export class LogFeed implements Feed {
   #onNews: () => void = () => {};
   /** Computed once a line, not once a frame. */
   #figures: ReadonlyMap<string, AddressFigures> | null = null;
+  #logFigures: ReadonlyMap<string, LogFigures> | null = null;
 
   constructor(inputs: LogInputs, clock: Clock) {
     this.#inputs = inputs;
@@ -55,7 +56,7 @@ export class LogFeed implements Feed {
   /** Lines that name none of these instances are of another service that the same process calls. */
   restrict(isOurs: (address: string) => boolean): void {
     this.#isForeign = (addresses) => !addresses.some(isOurs);
-    this.#figures = null;
+    this.#forget();
   }
 
   policy(): string {
@@ -68,13 +69,26 @@ export class LogFeed implements Feed {
 
   figures(): ReadonlyMap<string, AddressFigures> {
     this.#figures ??= new Map(
-      [...this.#statistics.figures(this.view, this.#isForeign)].map(([address, { ewmaBoundMs, load, ...known }]) => {
-        const { inFlight, callsPerSecond } = known;
+      [...this.#told()].map(([address, { load, inFlight, callsPerSecond, ewmaBoundMs }]) => {
         const isEwmaBound = ewmaBoundMs !== null;
         return [address, { ...unknownFigures, load, inFlight, callsPerSecond, ewmaMs: ewmaBoundMs, isEwmaBound }];
       }),
     );
     return this.#figures;
+  }
+
+  #told(): ReadonlyMap<string, LogFigures> {
+    this.#logFigures ??= this.#statistics.figures(this.view, this.#isForeign);
+    return this.#logFigures;
+  }
+
+  #forget(): void {
+    this.#figures = null;
+    this.#logFigures = null;
+  }
+
+  loadRange(address: string): LoadRange | null {
+    return this.#told().get(address)?.loadRange ?? null;
   }
 
   unlisted(): AddressFigures {
@@ -117,7 +131,7 @@ export class LogFeed implements Feed {
 
   select(view: string | null): void {
     this.view = view;
-    this.#figures = null;
+    this.#forget();
   }
 
   onNews(listener: () => void): void {
@@ -133,7 +147,7 @@ export class LogFeed implements Feed {
   #add(records: readonly LogRecord[]): void {
     for (const record of records) this.#statistics.add(record);
     if (records.length === 0) return;
-    this.#figures = null;
+    this.#forget();
     this.#onNews();
   }
 

@@ -1,4 +1,4 @@
-import { ewmaBoundMs, inFlightOf } from './load.js';
+import { ewmaBoundMs, inFlightOf, type LoadRange, linesOfRange, loadRange } from './load.js';
 import type { Conn } from './parse.js';
 import { isLost, type LogRecord, type LogSample, type LostLines } from './reader.js';
 
@@ -17,6 +17,8 @@ export interface LogFigures {
   readonly calls: number;
   /** At none in flight: the upper bound; the mean over streams by their calls. Null before the first answer. */
   readonly ewmaBoundMs: number | null;
+  /** By the last lines; the mean over streams. Null when they do not tell. */
+  readonly loadRange: LoadRange | null;
 }
 
 /** What is to be said about a stream. */
@@ -45,6 +47,8 @@ const longIntervalMs = 90_000;
 const callsNotMissed = 5;
 
 interface Counted extends Conn {
+  /** In the last lines, newest last. */
+  readonly loads: readonly number[];
   /** Null: not known. */
   readonly seconds: number | null;
   /** `seconds` would be known if no line had been lost. */
@@ -96,7 +100,11 @@ export class LogStatistics {
       atMs,
       countsFromMs: atMs,
       conns: new Map(
-        conns.map((conn) => [conn.address, { ...conn, ...(before?.conns.has(conn.address) ? interval : unknown) }]),
+        conns.map((conn) => {
+          const last = before?.conns.get(conn.address);
+          const loads = [...(last?.loads ?? []), conn.load].slice(-linesOfRange);
+          return [conn.address, { ...conn, loads, ...(last ? interval : unknown) }];
+        }),
       ),
       isCut,
     };
@@ -185,8 +193,16 @@ function added(conns: readonly Counted[]): LogFigures {
     callsPerSecond:
       timed.length === 0 || isPartial ? null : sum(timed.map(({ reqs, seconds }) => reqs / (seconds ?? 1))),
     calls: sum(timed.map(({ reqs }) => reqs)),
+    loadRange: meanRange(conns),
     ewmaBoundMs: weights === 0 ? null : sum(answered.map(({ ms, weight }) => ms * weight)) / weights,
   };
+}
+
+function meanRange(conns: readonly Counted[]): LoadRange | null {
+  const ranges = conns.flatMap(({ loads }) => loadRange(loads) ?? []);
+  if (ranges.length === 0) return null;
+  const mean = (of: keyof LoadRange) => sum(ranges.map((range) => range[of])) / ranges.length;
+  return { lowest: mean('lowest'), highest: mean('highest') };
 }
 
 function sum(values: readonly number[]): number {
