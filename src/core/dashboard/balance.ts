@@ -3,9 +3,9 @@ import type { Row } from './frame.js';
 
 type Called = Pick<Row, 'state' | 'health' | 'weight' | 'callsPerSecond'>;
 
-/** The part of all calls; null where the rate is not known, or nobody calls. */
-export function shareOf(callsPerSecond: number | null, allPerSecond: number): number | null {
-  return callsPerSecond === null || allPerSecond === 0 ? null : callsPerSecond / allPerSecond;
+/** The part of all calls; null where the rate is not known, or that of all, or nobody calls. */
+export function shareOf(callsPerSecond: number | null, allPerSecond: number | null): number | null {
+  return callsPerSecond === null || allPerSecond === null || allPerSecond === 0 ? null : callsPerSecond / allPerSecond;
 }
 
 /** Those that should get calls; where no registry tells the state, all. What clients have ejected leaves its part to the others. */

@@ -106,7 +106,7 @@ export class LogFeed implements Feed {
     if (oldMs > silentMs) notices.push(`the newest statistics line is ${formatDuration(oldMs)} old`);
     for (const { stream, behindMs, isCut } of streams) {
       if (behindMs > silentMs) notices.push(`${stream} has been silent for ${formatDuration(behindMs)}: left out`);
-      if (isCut) notices.push(`${stream} cuts its lines, and instances are missing: raise its MaxContentLength`);
+      if (isCut) notices.push(`${stream} cuts lines, and instances are missing in them: raise its MaxContentLength`);
     }
     for (const [stream, lines] of this.#statistics.lost) {
       const which = lines === 1 ? '1 statistics line' : `${lines} statistics lines`;

@@ -4,13 +4,13 @@ import { isLost, type LogRecord, type LogSample, type LostLines } from './reader
 
 /** What statistics lines tell of one instance. */
 export interface LogFigures {
-  /** The mean over streams. */
-  readonly load: number;
+  /** The mean over streams. Null when no line holds it: it was in those before, and the newest were cut. */
+  readonly load: number | null;
   /** Null: not known. With more than one stream never known. */
   readonly inFlight: number | null;
   /**
    * Summed over streams. A stream counts from its second line on: how long the first one counted is not known. Null when
-   * there is none, and after a line that was lost: go-zero counts from its own last line, not from the last that was read.
+   * there is none, where a line was cut, and after one that was lost: go-zero counts from its own last line, not from the last that was read.
    */
   readonly callsPerSecond: number | null;
   /** Calls behind `callsPerSecond`. */
@@ -28,7 +28,7 @@ export interface StreamState {
   readonly atMs: number | null;
   /** Behind the newest line of all; its figures count no more when it is above `silentMs`. */
   readonly behindMs: number;
-  /** Its lines are cut. */
+  /** Its last lines are cut, or some of them. */
   readonly isCut: boolean;
 }
 
@@ -60,7 +60,11 @@ interface Picker {
   /** When it began to count anew: with its last line, be it lost. */
   readonly countsFromMs: number | null;
   readonly conns: ReadonlyMap<string, Counted>;
+  /** The line was cut, and these were in those before it. */
+  readonly missing: ReadonlySet<string>;
   readonly isCut: boolean;
+  /** Its line before was. */
+  readonly wasCut: boolean;
 }
 
 /** The newest statistics of each stream, as several observers of one service. */
@@ -93,8 +97,10 @@ export class LogStatistics {
 
   #read({ stream, atMs, conns, isCut }: LogSample): void {
     const known = this.#streams.get(stream) ?? [];
-    const isSame = (picker: Picker) => conns.some(({ address }) => picker.conns.has(address));
+    const isSame = (picker: Picker) => conns.some(({ address }) => isIn(picker, address));
     const before = known.find(isSame);
+    const there = new Set(conns.map(({ address }) => address));
+    const gone = isCut && before ? [...before.conns.keys(), ...before.missing].filter((one) => !there.has(one)) : [];
     const interval = intervalOf(before, atMs, sum(conns.map(({ reqs }) => reqs)));
     const picker: Picker = {
       atMs,
@@ -103,10 +109,14 @@ export class LogStatistics {
         conns.map((conn) => {
           const last = before?.conns.get(conn.address);
           const loads = [...(last?.loads ?? []), conn.load].slice(-linesOfRange);
-          return [conn.address, { ...conn, loads, ...(last ? interval : unknown) }];
+          const isNew = before !== undefined && !isIn(before, conn.address);
+          // Behind the cut of the line before there may have been any.
+          return [conn.address, { ...conn, loads, ...(isNew ? { seconds: null, isLost: before.isCut } : interval) }];
         }),
       ),
+      missing: new Set(gone),
       isCut,
+      wasCut: before?.isCut ?? false,
     };
     this.#streams.set(stream, [picker, ...known.filter((other) => !isSame(other))].slice(0, mostPickers));
     if (atMs !== null && (this.#newestMs === null || atMs > this.#newestMs)) this.#newestMs = atMs;
@@ -129,7 +139,7 @@ export class LogStatistics {
         stream,
         atMs: newest?.atMs ?? null,
         behindMs: this.#behindMs(newest),
-        isCut: newest?.isCut ?? false,
+        isCut: pickers.some((picker) => this.#isHeard(picker) && (picker.isCut || picker.wasCut)),
       };
     });
   }
@@ -143,11 +153,16 @@ export class LogStatistics {
     isForeign: (addresses: readonly string[]) => boolean = () => false,
   ): ReadonlyMap<string, LogFigures> {
     const byAddress = new Map<string, Counted[]>();
-    for (const { conns } of this.#pickers(stream)) {
-      if (isForeign([...conns.keys()])) continue;
+    const missed = new Set<string>();
+    for (const { conns, missing } of this.#pickers(stream)) {
+      if (isForeign([...conns.keys(), ...missing])) continue;
+      for (const address of missing) {
+        missed.add(address);
+        byAddress.set(address, byAddress.get(address) ?? []);
+      }
       for (const conn of conns.values()) byAddress.set(conn.address, [...(byAddress.get(conn.address) ?? []), conn]);
     }
-    return new Map([...byAddress].map(([address, conns]) => [address, added(conns)]));
+    return new Map([...byAddress].map(([address, conns]) => [address, added(conns, missed.has(address))]));
   }
 
   /** The loads of one instance, one a picker. */
@@ -157,12 +172,20 @@ export class LogStatistics {
 
   #pickers(stream: string | null): readonly Picker[] {
     const chosen = stream === null ? [...this.#streams.values()] : [this.#streams.get(stream) ?? []];
-    return chosen.flat().filter((picker) => this.#behindMs(picker) <= silentMs);
+    return chosen.flat().filter((picker) => this.#isHeard(picker));
+  }
+
+  #isHeard(picker: Picker): boolean {
+    return this.#behindMs(picker) <= silentMs;
   }
 
   #behindMs(picker: Picker | undefined): number {
     return picker?.atMs == null || this.#newestMs === null ? 0 : this.#newestMs - picker.atMs;
   }
+}
+
+function isIn({ conns, missing }: Picker, address: string): boolean {
+  return conns.has(address) || missing.has(address);
 }
 
 type Interval = Pick<Counted, 'seconds' | 'isLost'>;
@@ -178,9 +201,9 @@ function intervalOf(before: Picker | undefined, atMs: number | null, reqs: numbe
   return { seconds: ms / 1000, isLost: false };
 }
 
-function added(conns: readonly Counted[]): LogFigures {
+function added(conns: readonly Counted[], isMissed: boolean): LogFigures {
   const [first] = conns;
-  const isPartial = conns.some((conn) => conn.isLost);
+  const isPartial = isMissed || conns.some((conn) => conn.isLost);
   const timed = conns.filter(({ seconds }) => seconds !== null);
   const answered = conns.flatMap(({ load, reqs }) => {
     const ms = ewmaBoundMs(load);
@@ -188,8 +211,8 @@ function added(conns: readonly Counted[]): LogFigures {
   });
   const weights = sum(answered.map(({ weight }) => weight));
   return {
-    load: sum(conns.map(({ load }) => load)) / conns.length,
-    inFlight: conns.length === 1 && first ? inFlightOf(first.load) : null,
+    load: conns.length === 0 ? null : sum(conns.map(({ load }) => load)) / conns.length,
+    inFlight: !isMissed && conns.length === 1 && first ? inFlightOf(first.load) : null,
     callsPerSecond:
       timed.length === 0 || isPartial ? null : sum(timed.map(({ reqs, seconds }) => reqs / (seconds ?? 1))),
     calls: sum(timed.map(({ reqs }) => reqs)),

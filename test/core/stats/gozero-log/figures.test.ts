@@ -161,6 +161,40 @@ describe('the rate', () => {
   });
 });
 
+describe('a line that was cut', () => {
+  const cut = (stream: string, seconds: number, ...conns: ReturnType<typeof conn>[]) => ({
+    ...line(stream, seconds, ...conns),
+    isCut: true,
+  });
+  const whole = (seconds: number) => line('s', seconds, conn('a', 2000, 60), conn('b', 2000, 120));
+  const short = cut('s', 60, conn('a', 2000, 60));
+
+  test('leaves unknown what it holds no more, and the next one tells it again', () => {
+    const statistics = told(whole(0), short);
+    expect(statistics.figures(null).get('b')).toMatchObject({ load: null, callsPerSecond: null, inFlight: null });
+    expect([rate(statistics, 'a'), rate(statistics, 'b')]).toEqual([1, null]);
+    statistics.add(cut('s', 120, conn('a', 2000, 60)));
+    expect(statistics.figures(null).has('b')).toBe(true);
+    statistics.add(whole(180));
+    expect([rate(statistics, 'a'), rate(statistics, 'b')]).toEqual([1, 2]);
+  });
+
+  test('leaves a sum over streams unknown', () => {
+    const statistics = told(whole(0), line('t', 1, conn('b', 2000, 9)), short, line('t', 61, conn('b', 2000, 60)));
+    expect(rate(statistics, 'b')).toBeNull();
+    expect(statistics.figures(null).get('b')?.load).toBe(2000);
+    const late = told(short, line('t', 61, conn('b', 2000, 9)), whole(120), line('t', 121, conn('b', 2000, 60)));
+    expect(rate(late, 'b')).toBeNull();
+  });
+
+  test('is told of as long as it leaves something unknown, of whichever picker it is', () => {
+    const isCut = (statistics: LogStatistics) => statistics.streams().map((stream) => stream.isCut);
+    expect(isCut(told(whole(0), short, line('s', 61, conn('x', 2000, 1))))).toEqual([true]);
+    expect(isCut(told(whole(0), short, whole(120)))).toEqual([true]);
+    expect(isCut(told(whole(0), short, whole(120), whole(180)))).toEqual([false]);
+  });
+});
+
 test('an instance that left a client is not shown any more, and a stream that fell silent is left out', () => {
   const statistics = told(
     line('s', 0, conn('a', 2000, 1), conn('b', 2000, 1)),
