@@ -1,17 +1,25 @@
 import type { LoadRange } from '../stats/gozero-log/load.js';
 import type { Row } from './frame.js';
 
-type Called = Pick<Row, 'state' | 'health' | 'weight' | 'callsPerSecond'>;
+type Called = Pick<Row, 'address' | 'state' | 'health' | 'weight' | 'callsPerSecond'>;
 
 /** The part of all calls; null where the rate is not known, or that of all, or nobody calls. */
 export function shareOf(callsPerSecond: number | null, allPerSecond: number | null): number | null {
   return callsPerSecond === null || allPerSecond === null || allPerSecond === 0 ? null : callsPerSecond / allPerSecond;
 }
 
-/** Those that should get calls; where no registry tells the state, all. What clients have ejected leaves its part to the others. */
+/**
+ * Those that should get calls; where no registry tells the state, all. What clients have ejected leaves its part to the
+ * others, and so does what they do not reach. One that fails and yet draws more calls than any other is what one looks for.
+ */
 function inRotation<R extends Called>(rows: readonly R[]): R[] {
-  const isUp = ({ state, health }: R) => (state === 'up' || state === null) && health !== 'ejected';
-  return rows.filter((row) => isUp(row) && row.callsPerSecond !== null);
+  const isUp = ({ state, health, address }: R) =>
+    (state === 'up' || state === null) && health !== 'ejected' && address !== '';
+  const called = rows.filter((row) => isUp(row) && row.callsPerSecond !== null);
+  const sound = called.filter(({ health }) => health !== 'unhealthy');
+  if (sound.length === called.length) return called;
+  const most = Math.max(0, ...sound.map(({ callsPerSecond }) => callsPerSecond ?? 0));
+  return called.filter(({ health, callsPerSecond }) => health !== 'unhealthy' || (callsPerSecond ?? 0) > most);
 }
 
 /** p2c and most others spread calls without a look at weights: what is heavy should not get more there. */

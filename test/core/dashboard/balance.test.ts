@@ -49,6 +49,31 @@ describe('skew', () => {
   });
 });
 
+describe('what cannot be reached, and what has no address,', () => {
+  const others = [
+    row('dead', { callsPerSecond: 0, health: 'unhealthy' }),
+    row('dying', { callsPerSecond: 1, health: 'unhealthy' }),
+    row('', { callsPerSecond: 0 }),
+  ];
+
+  test('leaves its part to the others', () => {
+    expect(skewOf([...rates(30, 30), ...others], 'p2c_ewma')).toBe(1);
+    expect(balanceNotices([...rates(30, 30), ...others], clients, 10)).toEqual([]);
+  });
+
+  test('is named when it fails, and draws calls by it', () => {
+    const hole = row('hole', { callsPerSecond: 90, health: 'unhealthy' });
+    expect(skewOf([...rates(5, 5), hole], 'p2c_ewma')).toBeCloseTo(2.7);
+    expect(balanceNotices([...rates(5, 5), hole], clients, 10)).toEqual([
+      'hole takes 90 % of the calls, 2.7 times its share',
+    ]);
+  });
+
+  test('is no instance to compare with', () => {
+    expect(balanceNotices([...rates(30), ...others], clients, 10)).toEqual([]);
+  });
+});
+
 describe('notices', () => {
   test('name who takes well more than its share', () => {
     expect(balanceNotices(rates(60, 20, 20), log, 60)).toEqual([
