@@ -362,6 +362,11 @@ describe('where nothing can be drawn', () => {
         .map((line) => JSON.parse(line));
       expect(played.length).toBeGreaterThan(2);
       expect(rowOf(played.at(-1), '127.0.0.1:9403')?.load).toBe(8997);
+      // Each that was recorded, once.
+      const kept = readFileSync(file, 'utf8').trim().split('\n').slice(1);
+      expect(played.map(({ at }) => at)).toEqual(kept.map((line) => JSON.parse(line).at));
+      const whole = await run(['dashboard', '--replay', file, '--json']);
+      expect(JSON.parse(whole.stdout).at).toBe(played.at(-1)?.at);
     } finally {
       rmSync(path.dirname(file), { recursive: true });
     }

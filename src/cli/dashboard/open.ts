@@ -10,6 +10,10 @@ import type { DashboardInput, DashboardRequest } from './request.js';
 /** A source that may come to an end by itself: a recording, a pipe. */
 export interface EndingSource extends DashboardSource {
   readonly ended?: Promise<void> | undefined;
+  /** Its frames were made long ago: each is news, and there are no others. */
+  readonly isRecorded?: boolean;
+  /** Goes to its end at once. */
+  hurry?(): void;
 }
 
 export interface Surroundings {

@@ -33,7 +33,9 @@ export async function runPlain(request: DashboardRequest, context: DashboardCont
   try {
     if (format === 'json') {
       // One sampling period: before that there are no rates.
-      await sleep(systemClock, 2 ** 31 - 1, endOf(source, durationMs ?? intervalMs, signal));
+      const isWhole = source.isRecorded === true && durationMs === null;
+      if (isWhole) source.hurry?.();
+      await sleep(systemClock, 2 ** 31 - 1, endOf(source, isWhole ? null : (durationMs ?? intervalMs), signal));
       const frame = source.frame();
       return { document: frame, text: (wide) => frameText(frame, wide) };
     }

@@ -1,16 +1,25 @@
-import type { Row, SourceKind } from './frame.js';
+import type { LoadRange } from '../stats/gozero-log/load.js';
+import type { Row } from './frame.js';
 
-type Called = Pick<Row, 'state' | 'health' | 'weight' | 'callsPerSecond'>;
+type Called = Pick<Row, 'address' | 'state' | 'health' | 'weight' | 'callsPerSecond'>;
 
-/** The part of all calls; null where the rate is not known, or nobody calls. */
-export function shareOf(callsPerSecond: number | null, allPerSecond: number): number | null {
-  return callsPerSecond === null || allPerSecond === 0 ? null : callsPerSecond / allPerSecond;
+/** The part of all calls; null where the rate is not known, or that of all, or nobody calls. */
+export function shareOf(callsPerSecond: number | null, allPerSecond: number | null): number | null {
+  return callsPerSecond === null || allPerSecond === null || allPerSecond === 0 ? null : callsPerSecond / allPerSecond;
 }
 
-/** Those that should get calls; where no registry tells the state, all. What clients have ejected leaves its part to the others. */
+/**
+ * Those that should get calls; where no registry tells the state, all. What clients have ejected leaves its part to the
+ * others, and so does what they do not reach. One that fails and yet draws more calls than any other is what one looks for.
+ */
 function inRotation<R extends Called>(rows: readonly R[]): R[] {
-  const isUp = ({ state, health }: R) => (state === 'up' || state === null) && health !== 'ejected';
-  return rows.filter((row) => isUp(row) && row.callsPerSecond !== null);
+  const isUp = ({ state, health, address }: R) =>
+    (state === 'up' || state === null) && health !== 'ejected' && address !== '';
+  const called = rows.filter((row) => isUp(row) && row.callsPerSecond !== null);
+  const sound = called.filter(({ health }) => health !== 'unhealthy');
+  if (sound.length === called.length) return called;
+  const most = Math.max(0, ...sound.map(({ callsPerSecond }) => callsPerSecond ?? 0));
+  return called.filter(({ health, callsPerSecond }) => health !== 'unhealthy' || (callsPerSecond ?? 0) > most);
 }
 
 /** p2c and most others spread calls without a look at weights: what is heavy should not get more there. */
@@ -42,20 +51,25 @@ const tooLittle = 0.75;
 
 /**
  * What the spread of the calls says of instances, worst first.
+ * @param of `loadRange`: null where errors are counted, and nobody has to guess from loads.
  * @param sampleSeconds So many seconds of calls are behind each rate.
  */
 export function balanceNotices(
   rows: readonly Row[],
-  { source, policy }: { readonly source: SourceKind; readonly policy: string | null },
+  of: {
+    readonly policy: string | null;
+    readonly loadRange: ((address: string) => LoadRange | null) | null;
+  },
   sampleSeconds: number,
 ): readonly string[] {
-  const weightOf = weightsOf(policy);
+  const weightOf = weightsOf(of.policy);
   const up = inRotation(rows);
   if (up.length < 2) return [];
   const weights = up.reduce((sum, row) => sum + weightOf(row), 0);
   const calls = up.reduce((sum, { callsPerSecond }) => sum + (callsPerSecond ?? 0), 0);
   if (calls === 0) return [];
-  const median = peersMedian(up);
+  const ranges = new Map(up.map((row) => [row, of.loadRange?.(row.address) ?? null]));
+  const median = peersMedian(ranges);
   const greedy: { over: number; text: string }[] = [];
   const failing: { over: number; text: string }[] = [];
   for (const row of up) {
@@ -70,11 +84,11 @@ export function balanceNotices(
       const over = share / fair;
       greedy.push({ over, text: `${row.address} takes ${percent}, ${over.toFixed(1)} times its share` });
     }
-    // Only a log says nothing of errors; elsewhere they are counted.
     const peers = median(row);
-    if (source !== 'log' || peers === null || row.load === null || row.ewmaMs === null) continue;
-    if (row.load < peers * muchLower && share < fair * tooLittle) {
-      const over = peers / row.load;
+    const own = ranges.get(row)?.highest;
+    if (own === undefined || peers === null) continue;
+    if (own < peers * muchLower && share < fair * tooLittle) {
+      const over = peers / own;
       const text = `${row.address} looks as if it failed fast: ${percent}, though its load is ${over.toFixed(1)} times lower than that of its peers`;
       failing.push({ over, text });
     }
@@ -82,14 +96,14 @@ export function balanceNotices(
   return [...failing, ...greedy].sort((a, b) => b.over - a.over).map(({ text }) => text);
 }
 
-/** The median load of the others, of those that have answered; null when there is none. One sort for all rows. */
-function peersMedian(rows: readonly Row[]): (row: Row) => number | null {
-  const sorted = rows.filter(({ load, ewmaMs }) => load !== null && ewmaMs !== null);
-  sorted.sort((a, b) => (a.load ?? 0) - (b.load ?? 0));
-  const places = new Map(sorted.map((row, place) => [row, place]));
+/** The median of what the loads of the others are at least; null when none is known. One sort for all rows. */
+function peersMedian(ranges: ReadonlyMap<Row, LoadRange | null>): (row: Row) => number | null {
+  const sorted = [...ranges].flatMap(([row, range]) => (range ? [{ row, lowest: range.lowest }] : []));
+  sorted.sort((a, b) => a.lowest - b.lowest);
+  const places = new Map(sorted.map(({ row }, place) => [row, place]));
   return (row) => {
     const own = places.get(row) ?? Number.POSITIVE_INFINITY;
     const at = Math.floor((sorted.length - (places.has(row) ? 2 : 1)) / 2);
-    return sorted[at >= own ? at + 1 : at]?.load ?? null;
+    return sorted[at >= own ? at + 1 : at]?.lowest ?? null;
   };
 }

@@ -49,8 +49,10 @@ export class Dashboard implements DashboardSource {
     const registered = registry?.rows() ?? null;
     const rows = joined(registered, figures, feed.unlisted());
     const policy = feed.policy();
-    const of = { source: feed.kind, policy };
-    const balance = feed.sampleSeconds === null ? [] : balanceNotices(rows, of, feed.sampleSeconds);
+    const of = { policy, loadRange: feed.loadRange?.bind(feed) ?? null };
+    // What only some of the calls are known of is not to be compared.
+    const isWhole = rows.every(({ callsPerSecond, share }) => !callsPerSecond || share !== null);
+    const balance = feed.sampleSeconds === null || !isWhole ? [] : balanceNotices(rows, of, feed.sampleSeconds);
     const duplicates = registry?.duplicates() ?? [];
     return {
       at: new Date(clock.now()).toISOString(),
@@ -61,7 +63,7 @@ export class Dashboard implements DashboardSource {
       observers: feed.observers(),
       view: feed.view,
       staleForMs: registry?.staleForMs ?? null,
-      skew: skewOf(rows, policy),
+      skew: isWhole ? skewOf(rows, policy) : null,
       notices: [
         ...feed.notices(),
         ...balance,

@@ -1,3 +1,4 @@
+import type { LoadRange } from '../stats/gozero-log/load.js';
 import type { Detail, Row, SourceKind } from './frame.js';
 
 /** What a source knows of one address. */
@@ -19,6 +20,11 @@ export interface Feed {
   unlisted(): AddressFigures;
   /** So many seconds of calls are behind a rate; null: the calls are the dashboard's own, and nothing is to be read from them. */
   readonly sampleSeconds: number | null;
+  /**
+   * Where errors are not counted: the load that an instance has of itself, without the calls that were in flight when it was
+   * taken; null where that is not known.
+   */
+  loadRange?(address: string): LoadRange | null;
   /** What is wrong with the source itself, worst first. */
   notices(): readonly string[];
   /** The address whose `detail` will be asked for. */

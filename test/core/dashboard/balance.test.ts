@@ -1,7 +1,12 @@
+import { readFileSync } from 'node:fs';
+import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { balanceNotices, shareOf, skewOf } from '../../../src/core/dashboard/balance.js';
 import { unknownFigures } from '../../../src/core/dashboard/feed.js';
 import type { Row } from '../../../src/core/dashboard/frame.js';
+import { LogStatistics } from '../../../src/core/stats/gozero-log/figures.js';
+import type { LoadRange } from '../../../src/core/stats/gozero-log/load.js';
+import { GozeroLogReader } from '../../../src/core/stats/gozero-log/reader.js';
 
 function row(address: string, of: Partial<Row> = {}): Row {
   const registered = {
@@ -19,8 +24,8 @@ function row(address: string, of: Partial<Row> = {}): Row {
 const rates = (...perSecond: number[]) =>
   perSecond.map((callsPerSecond, index) => row(`10.0.0.${index}:80`, { callsPerSecond }));
 
-const log = { source: 'log', policy: 'p2c_ewma' } as const;
-const clients = { source: 'observers', policy: 'smooth_weighted_round_robin' } as const;
+const log = { policy: 'p2c_ewma', loadRange: () => null };
+const clients = { policy: 'smooth_weighted_round_robin', loadRange: null };
 
 test('a share is of all calls, and unknown where the rate is or nobody calls', () => {
   expect([shareOf(1, 4), shareOf(0, 4), shareOf(null, 4), shareOf(0, 0)]).toEqual([0.25, 0, null, null]);
@@ -44,6 +49,31 @@ describe('skew', () => {
   });
 });
 
+describe('what cannot be reached, and what has no address,', () => {
+  const others = [
+    row('dead', { callsPerSecond: 0, health: 'unhealthy' }),
+    row('dying', { callsPerSecond: 1, health: 'unhealthy' }),
+    row('', { callsPerSecond: 0 }),
+  ];
+
+  test('leaves its part to the others', () => {
+    expect(skewOf([...rates(30, 30), ...others], 'p2c_ewma')).toBe(1);
+    expect(balanceNotices([...rates(30, 30), ...others], clients, 10)).toEqual([]);
+  });
+
+  test('is named when it fails, and draws calls by it', () => {
+    const hole = row('hole', { callsPerSecond: 90, health: 'unhealthy' });
+    expect(skewOf([...rates(5, 5), hole], 'p2c_ewma')).toBeCloseTo(2.7);
+    expect(balanceNotices([...rates(5, 5), hole], clients, 10)).toEqual([
+      'hole takes 90 % of the calls, 2.7 times its share',
+    ]);
+  });
+
+  test('is no instance to compare with', () => {
+    expect(balanceNotices([...rates(30), ...others], clients, 10)).toEqual([]);
+  });
+});
+
 describe('notices', () => {
   test('name who takes well more than its share', () => {
     expect(balanceNotices(rates(60, 20, 20), log, 60)).toEqual([
@@ -63,16 +93,60 @@ describe('notices', () => {
   });
 
   test('name who has much less load than the others and yet gets no more calls', () => {
-    const loaded = (address: string, load: number, callsPerSecond: number) =>
-      row(address, { load, callsPerSecond, ewmaMs: load ** 2 / 1e6 });
+    const ranges = new Map<string, LoadRange>();
+    const loaded = (address: string, lowest: number, callsPerSecond: number, highest = lowest) => {
+      ranges.set(address, { lowest, highest });
+      return row(address, { callsPerSecond });
+    };
+    const told = { policy: 'p2c_ewma', loadRange: (address: string) => ranges.get(address) ?? null };
+    const text = (...rows: Row[]) => balanceNotices(rows, told, 60).join();
     const peers = [loaded('a', 2300, 45), loaded('b', 2350, 45), loaded('c', 9000, 10)];
-    const [notice, ...others] = balanceNotices([...peers, loaded('f', 1178, 10)], log, 60);
+    const [notice, ...others] = balanceNotices([...peers, loaded('f', 1178, 10)], told, 60);
     expect(notice).toMatch(/^f looks as if it failed fast: 9 % of the calls, though its load is 2\.0 times lower/);
     expect(others.filter((other) => other.includes('failed fast'))).toEqual([]);
     // The fastest that gets the most is what one hopes for.
-    expect(balanceNotices([...peers, loaded('f', 1178, 60)], log, 60).join()).not.toContain('failed fast');
-    // One that has not answered yet looks like nothing; where errors are counted nobody has to guess.
-    expect(balanceNotices([...peers, row('n', { load: 1, callsPerSecond: 10 })], log, 60).join()).not.toContain('fast');
+    expect(text(...peers, loaded('f', 1178, 60))).not.toContain('failed fast');
+    // One whose load is not known looks like nothing; where errors are counted nobody has to guess.
+    expect(text(...peers, row('n', { callsPerSecond: 10 }))).not.toContain('fast');
     expect(balanceNotices([...peers, loaded('f', 1178, 10)], clients, 60).join()).not.toContain('fast');
+    // Calls in flight may have made the one load, or not made the others.
+    expect(text(...peers, loaded('f', 1178, 10, 2356))).not.toContain('fast');
+    expect(text(loaded('a', 1150, 45, 2300), loaded('b', 1175, 45, 2350), loaded('f', 1178, 10))).not.toContain('fast');
+  });
+
+  test.each(['json', 'plain'])('name the one that fails fast in the recorded %s log', (encoding) => {
+    const statistics = new LogStatistics();
+    const bytes = readFileSync(new URL(`../../fixtures/gozero-stat.${encoding}.log`, import.meta.url));
+    const accused: string[] = [];
+    for (const record of new GozeroLogReader().push('f', bytes)) {
+      statistics.add(record);
+      const figures = statistics.figures(null);
+      const rows = [...figures].map(([address, { callsPerSecond }]) => row(address, { callsPerSecond }));
+      const loadRange = (address: string) => figures.get(address)?.loadRange ?? null;
+      accused.push(balanceNotices(rows, { policy: 'p2c_ewma', loadRange }, 60).join());
+    }
+    const fast = '127.0.0.1:9404 looks as if it failed fast';
+    expect(accused.at(-1)).toContain(fast);
+    expect(accused.join().replaceAll(fast, '')).not.toContain('failed fast');
+  });
+
+  test('do not take calls in flight for a slow peer, however they fall', () => {
+    const line = fc.record({ own: fc.nat(3), peer: fc.nat(3), root: fc.integer({ min: 2000, max: 2800 }) });
+    fc.assert(
+      fc.property(fc.array(line, { minLength: 1, maxLength: 4 }), (lines) => {
+        const statistics = new LogStatistics();
+        for (const [index, { own, peer, root }] of lines.entries()) {
+          const conns = [
+            { address: 'own', load: root * (own + 1), reqs: 60 },
+            { address: 'peer', load: (root + 1) * (peer + 1), reqs: 600 },
+          ];
+          statistics.add({ stream: 's', atMs: index * 60_000, conns, isCut: false });
+        }
+        const figures = statistics.figures(null);
+        const rows = [...figures].map(([address, { callsPerSecond }]) => row(address, { callsPerSecond }));
+        const loadRange = (address: string) => figures.get(address)?.loadRange ?? null;
+        expect(balanceNotices(rows, { policy: 'p2c_ewma', loadRange }, 60).join()).not.toContain('failed fast');
+      }),
+    );
   });
 });

@@ -122,6 +122,14 @@ describe('a replay', () => {
     expect(damaged.frame().notices).toEqual(['careful', '1 line of the recording could not be read, and left out']);
   });
 
+  test('goes to its end at once when it is asked to', async () => {
+    const frames = [0, 3_600_000, 7_200_000].map((ms) => frame(ms, { skew: ms }));
+    const replay = await ReplaySource.open(write(header, ...frames.map(json), ''), systemClock);
+    replay.hurry();
+    await replay.ended;
+    expect(replay.frame()).toEqual(frames[2]);
+  });
+
   test('ends at once when it is closed', async () => {
     const replay = await ReplaySource.open(write(header, json(frame(0)), json(frame(3_600_000)), ''), systemClock);
     await replay.close();

@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../model/clock.js';
 import { formatDuration } from '../../model/duration.js';
 import { messageOf } from '../../model/errors.js';
-import { LogStatistics, silentMs } from '../../stats/gozero-log/figures.js';
-import { readingsOf } from '../../stats/gozero-log/load.js';
-import { GozeroLogReader, type LogSample } from '../../stats/gozero-log/reader.js';
+import { type LogFigures, LogStatistics, silentMs } from '../../stats/gozero-log/figures.js';
+import { type LoadRange, readingsOf } from '../../stats/gozero-log/load.js';
+import { GozeroLogReader, type LogRecord } from '../../stats/gozero-log/reader.js';
 import { type AddressFigures, type Feed, unknownFigures } from '../feed.js';
 import type { Detail } from '../frame.js';
 import { followFile } from './follow-file.js';
@@ -38,6 +38,7 @@ export class LogFeed implements Feed {
   #onNews: () => void = () => {};
   /** Computed once a line, not once a frame. */
   #figures: ReadonlyMap<string, AddressFigures> | null = null;
+  #logFigures: ReadonlyMap<string, LogFigures> | null = null;
 
   constructor(inputs: LogInputs, clock: Clock) {
     this.#inputs = inputs;
@@ -52,7 +53,7 @@ export class LogFeed implements Feed {
   /** Lines that name none of these instances are of another service that the same process calls. */
   restrict(isOurs: (address: string) => boolean): void {
     this.#isForeign = (addresses) => !addresses.some(isOurs);
-    this.#figures = null;
+    this.#forget();
   }
 
   policy(): string {
@@ -65,13 +66,26 @@ export class LogFeed implements Feed {
 
   figures(): ReadonlyMap<string, AddressFigures> {
     this.#figures ??= new Map(
-      [...this.#statistics.figures(this.view, this.#isForeign)].map(([address, { ewmaBoundMs, load, ...known }]) => {
-        const { inFlight, callsPerSecond } = known;
+      [...this.#told()].map(([address, { load, inFlight, callsPerSecond, ewmaBoundMs }]) => {
         const isEwmaBound = ewmaBoundMs !== null;
         return [address, { ...unknownFigures, load, inFlight, callsPerSecond, ewmaMs: ewmaBoundMs, isEwmaBound }];
       }),
     );
     return this.#figures;
+  }
+
+  #told(): ReadonlyMap<string, LogFigures> {
+    this.#logFigures ??= this.#statistics.figures(this.view, this.#isForeign);
+    return this.#logFigures;
+  }
+
+  #forget(): void {
+    this.#figures = null;
+    this.#logFigures = null;
+  }
+
+  loadRange(address: string): LoadRange | null {
+    return this.#told().get(address)?.loadRange ?? null;
   }
 
   unlisted(): AddressFigures {
@@ -81,13 +95,19 @@ export class LogFeed implements Feed {
   notices(): readonly string[] {
     const notices = [...this.#troubles].map(([name, why]) => `${name} cannot be read: ${why}`);
     const streams = this.#statistics.streams();
-    if (streams.length === 0) return [...notices, 'no statistics line of go-zero yet: a client writes one a minute'];
+    if (streams.length === 0 && this.#statistics.lost.size === 0) {
+      return [...notices, 'no statistics line of go-zero yet: a client writes one a minute'];
+    }
     const { newestMs } = this.#statistics;
     const oldMs = newestMs === null ? 0 : this.#clock.now() - newestMs;
     if (oldMs > silentMs) notices.push(`the newest statistics line is ${formatDuration(oldMs)} old`);
     for (const { stream, behindMs, isCut } of streams) {
       if (behindMs > silentMs) notices.push(`${stream} has been silent for ${formatDuration(behindMs)}: left out`);
-      if (isCut) notices.push(`${stream} cuts its lines, and instances are missing: raise its MaxContentLength`);
+      if (isCut) notices.push(`${stream} cuts lines, and instances are missing in them: raise its MaxContentLength`);
+    }
+    for (const [stream, lines] of this.#statistics.lost) {
+      const which = lines === 1 ? '1 statistics line' : `${lines} statistics lines`;
+      notices.push(`${which} of ${stream} could not be read: until the next one its rates may be unknown`);
     }
     if (this.figures().size === 0) notices.push('no statistics line names an instance of this service');
     return notices;
@@ -108,7 +128,7 @@ export class LogFeed implements Feed {
 
   select(view: string | null): void {
     this.view = view;
-    this.#figures = null;
+    this.#forget();
   }
 
   onNews(listener: () => void): void {
@@ -121,10 +141,10 @@ export class LogFeed implements Feed {
     this.#inputs.stdin?.destroy();
   }
 
-  #add(samples: readonly LogSample[]): void {
-    for (const sample of samples) this.#statistics.add(sample);
-    if (samples.length === 0) return;
-    this.#figures = null;
+  #add(records: readonly LogRecord[]): void {
+    for (const record of records) this.#statistics.add(record);
+    if (records.length === 0) return;
+    this.#forget();
     this.#onNews();
   }
 

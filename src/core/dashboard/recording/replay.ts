@@ -13,7 +13,9 @@ const headHint = 'lbctl dashboard SERVICE --record FILE writes one.';
 /** Plays a recording at the pace at which it was made. Its last frame stays. */
 export class ReplaySource implements DashboardSource {
   readonly ended: Promise<void>;
+  readonly isRecorded = true;
   readonly #closing = new AbortController();
+  readonly #waiting = new AbortController();
   readonly #listeners = new Set<() => void>();
   #frame: Frame;
   #damaged = 0;
@@ -71,8 +73,14 @@ export class ReplaySource implements DashboardSource {
 
   select(): void {}
 
+  /** Goes on to the end without its pace. */
+  hurry(): void {
+    this.#waiting.abort();
+  }
+
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#waiting.abort();
     await this.ended;
   }
 
@@ -89,7 +97,7 @@ export class ReplaySource implements DashboardSource {
         startAt = Date.parse(frame.at);
       }
       const dueMs = Date.parse(frame.at) - startAt - (clock.monotonic() - startedAt);
-      await sleep(clock, Math.min(2 ** 31 - 1, Math.max(0, dueMs)), signal);
+      await sleep(clock, Math.min(2 ** 31 - 1, Math.max(0, dueMs)), this.#waiting.signal);
       if (signal.aborted) return;
       this.#frame = frame;
       this.#damaged += damaged;

@@ -36,6 +36,35 @@ export function ewmaBoundMs(load: number): number | null {
   return load === penalty || load < leastRoot ? null : ewmaMsOf(load, 0);
 }
 
+/** What the load of an instance is with none in flight, at least and at most. */
+export interface LoadRange {
+  readonly lowest: number;
+  readonly highest: number;
+}
+
+/** More are in flight at the moment of a line than this: rarely, and not in each. */
+const commonInFlight = 3;
+/** From line to line a moving average moves by less than this factor. */
+const steady = 1.5;
+export const linesOfRange = 3;
+
+/**
+ * Of the loads in consecutive lines, each made by its own number of calls in flight. A single line tells nothing: half of all
+ * loads can be halved. Null with fewer than two, and before the first answer.
+ */
+export function loadRange(loads: readonly number[]): LoadRange | null {
+  if (loads.length < 2 || loads.some((load) => ewmaBoundMs(load) === null)) return null;
+  const lines = loads.map((load) =>
+    Array.from({ length: commonInFlight + 1 }, (_, inFlight) => load / (inFlight + 1)).filter(
+      (root) => Number.isInteger(root) && root >= leastRoot,
+    ),
+  );
+  const roots = lines.flat().sort((a, b) => a - b);
+  const isSteady = (root: number) => lines.every((line) => line.some((one) => one >= root && one <= root * steady));
+  const lowest = roots.find(isSteady) ?? roots[0];
+  return lowest === undefined ? null : { lowest, highest: Math.max(...loads) };
+}
+
 /** Known as long as there was no answer: the load is then in flight + 1. */
 export function inFlightOf(load: number): number | null {
   return load > 0 && load < leastRoot ? load - 1 : null;

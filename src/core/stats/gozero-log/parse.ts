@@ -47,6 +47,46 @@ export function parseStatisticsLine(raw: string): StatisticsLine | null {
   return read && { writer, ...read };
 }
 
+/** What is left of statistics lines that cannot be read. */
+export interface TornLine {
+  readonly writer: string;
+  /** How many of them one line holds the beginning of. */
+  readonly lines: number;
+  /** When it was written; null when that is not certain. */
+  readonly atMs: number | null;
+  /** Those that can still be read. */
+  readonly addresses: readonly string[];
+}
+
+/** Of a line that `parseStatisticsLine` could not read. Null when it is another record, which quotes one at most. */
+export function parseTornLine(raw: string): TornLine | null {
+  const line = raw.replace(ansi, '');
+  const lines = line.split(marker).length - 1;
+  if (lines === 0 || isOtherRecord(line)) return null;
+  const [before = '', pod, container] = prefix.exec(line) ?? [];
+  const at = line.indexOf(marker);
+  const brace = line.indexOf('{"');
+  const head = line.slice(brace >= 0 && brace < at ? brace : before.length, at);
+  const time = lines === 1 && countRecords(line) === 1 ? isoTime.exec(head)?.[0] : undefined;
+  const addresses = [...line.matchAll(/conn: ([^\s,;"]+), load: /g)].flatMap(([, address]) => address ?? []);
+  return { writer: pod ?? container ?? '', lines, atMs: time === undefined ? null : msOf(time), addresses };
+}
+
+function isOtherRecord(line: string): boolean {
+  const at = line.indexOf(marker);
+  const brace = line.indexOf('{"');
+  if (brace < 0 || brace > at) {
+    const [, level, content = ''] = line.split('\t');
+    return level !== undefined && level.trim() !== 'stat' && !content.startsWith(marker);
+  }
+  try {
+    const value: unknown = JSON.parse(line.slice(brace));
+    return isObject(value) && !Object.values(value).some((one) => typeof one === 'string' && one.startsWith(marker));
+  } catch {
+    return false;
+  }
+}
+
 type Read = Omit<StatisticsLine, 'writer'> | null;
 
 /** How many records begin in a line: one in a good one, none in the end of a torn one, two where somebody wrote in between. */
@@ -112,8 +152,12 @@ function connsOf(content: string, time: string, isCut: boolean): Read {
     conns.set(address, { address, load: Number(load), reqs: Number(reqs) });
   }
   if (conns.size === 0) return null;
-  const atMs = isWholeTime(time) ? Date.parse(time.replace(',', '.')) : Number.NaN;
-  return { atMs: Number.isNaN(atMs) ? null : atMs, conns: [...conns.values()], isCut };
+  return { atMs: isWholeTime(time) ? msOf(time) : null, conns: [...conns.values()], isCut };
+}
+
+function msOf(time: string): number | null {
+  const atMs = Date.parse(time.replace(',', '.'));
+  return Number.isNaN(atMs) ? null : atMs;
 }
 
 function isWholeTime(text: string): boolean {

@@ -1,5 +1,5 @@
 import { LineSplitter } from './lines.js';
-import { type Conn, countRecords, hasMarker, parseStatisticsLine } from './parse.js';
+import { type Conn, countRecords, hasMarker, parseStatisticsLine, parseTornLine, type TornLine } from './parse.js';
 
 /** One statistics line of one client. */
 export interface LogSample {
@@ -12,6 +12,17 @@ export interface LogSample {
   readonly isCut: boolean;
 }
 
+/** Statistics lines that were there and could not be read. */
+export interface LostLines extends Omit<TornLine, 'writer'> {
+  readonly stream: string;
+}
+
+export type LogRecord = LogSample | LostLines;
+
+export function isLost(record: LogRecord): record is LostLines {
+  return 'lines' in record;
+}
+
 /** Tails of torn writes are waited for over so many lines. */
 const longestDistrust = 16;
 
@@ -22,18 +33,18 @@ interface Input {
   distrusted: number;
 }
 
-/** Makes samples of the bytes of any number of inputs. Whatever is no statistics line is passed over. */
+/** Makes samples of the bytes of any number of inputs, and says where one was lost. Whatever is no statistics line is passed over. */
 export class GozeroLogReader {
   readonly #inputs = new Map<string, Input>();
 
   /** `input` names the file; `chunk` may begin and end anywhere. */
-  push(input: string, chunk: Uint8Array): readonly LogSample[] {
+  push(input: string, chunk: Uint8Array): readonly LogRecord[] {
     const state = this.#input(input);
     return state.lines.push(chunk).flatMap((line) => this.#read(input, state, line));
   }
 
   /** The input has ended: its last line counts without a line end. */
-  end(input: string): readonly LogSample[] {
+  end(input: string): readonly LogRecord[] {
     const state = this.#input(input);
     this.#inputs.delete(input);
     return this.#read(input, state, state.lines.end());
@@ -45,16 +56,19 @@ export class GozeroLogReader {
     return known;
   }
 
-  #read(name: string, input: Input, line: string): readonly LogSample[] {
+  #read(name: string, input: Input, line: string): readonly LogRecord[] {
     if (line === '') return [];
     const wasOpen = input.open > 0;
     this.#count(input, line);
+    if (!hasMarker(line)) return [];
     // W1's beginning and W2's end read as one good line: after a torn one they are not told apart.
-    if (wasOpen || !hasMarker(line)) return [];
-    const read = parseStatisticsLine(line);
-    if (!read) return [];
-    const { writer, ...sample } = read;
-    return [{ stream: writer === '' ? name : `${name} ${writer}`, ...sample }];
+    const read = wasOpen ? null : parseStatisticsLine(line);
+    const found = read ?? parseTornLine(line);
+    if (!found) return [];
+    const { writer, ...record } = found;
+    const stream = writer === '' ? name : `${name} ${writer}`;
+    // Its time may be that of the other writer.
+    return [{ stream, ...record, ...(wasOpen && { atMs: null }) }];
   }
 
   #count(input: Input, line: string): void {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LogStatistics } from '../../../../src/core/stats/gozero-log/figures.js';
 import { ewmaBoundMs, inFlightOf, readingsOf } from '../../../../src/core/stats/gozero-log/load.js';
-import { GozeroLogReader, type LogSample } from '../../../../src/core/stats/gozero-log/reader.js';
+import { GozeroLogReader, type LogRecord } from '../../../../src/core/stats/gozero-log/reader.js';
 
 describe('a load', () => {
   test('of 2236 with none in flight is 5 ms', () => {
@@ -45,7 +45,7 @@ const line = (stream: string, seconds: number | null, ...conns: ReturnType<typeo
   isCut: false,
 });
 
-function told(...lines: LogSample[]): LogStatistics {
+function told(...lines: LogRecord[]): LogStatistics {
   const statistics = new LogStatistics();
   for (const one of lines) statistics.add(one);
   return statistics;
@@ -57,6 +57,59 @@ describe('the rate', () => {
   test('is over the time since the line before; of the first line it is not known', () => {
     expect(rate(told(line('s', 0, conn('a', 2236, 50))), 'a')).toBeNull();
     expect(rate(told(line('s', 0, conn('a', 2236, 50)), line('s', 80, conn('a', 2236, 120))), 'a')).toBe(1.5);
+  });
+
+  describe('after a line that was lost', () => {
+    const torn = (seconds: number | null, ...addresses: string[]) => ({
+      stream: 's',
+      lines: 1,
+      atMs: seconds === null ? null : at(seconds),
+      addresses,
+    });
+    const [first, last] = [
+      line('s', 0, conn('a', 2000, 600), conn('b', 2000, 1200)),
+      line('s', 120, conn('a', 2000, 600), conn('b', 2000, 1200)),
+    ];
+    const next = line('s', 181, conn('a', 2000, 610), conn('b', 2000, 1220));
+
+    test('is over the time since that line, where its time is left', () => {
+      for (const addresses of [['a'], []]) {
+        const statistics = told(first, torn(60, ...addresses), last);
+        expect([rate(statistics, 'a'), rate(statistics, 'b')]).toEqual([10, 20]);
+        expect([...statistics.lost]).toEqual([['s', 1]]);
+      }
+    });
+
+    test('is unknown where nothing tells when it was written, or whose it was, until the next line', () => {
+      const others = line('s', 1, conn('x', 2000, 5), conn('y', 2000, 5));
+      for (const lines of [
+        [first, torn(null, 'a'), last],
+        [first, torn(60, 'new'), last],
+        [first, others, torn(60), last],
+        [first, torn(null), last],
+        // Nothing is left of it, as behind a truncation: go-zero would have written after a minute of so many calls.
+        [first, last],
+      ]) {
+        expect(rate(told(...lines), 'a')).toBeNull();
+        expect(rate(told(...lines, next), 'a')).toBe(10);
+      }
+    });
+
+    test('is not touched by one of another picker', () => {
+      const others = line('s', 1, conn('x', 2000, 5));
+      const at60 = line('s', 60, conn('a', 2000, 600));
+      expect(rate(told(first, others, torn(null, 'x'), at60), 'a')).toBe(10);
+    });
+
+    test('of several streams is unknown too: what is missing is not 0', () => {
+      const other = [line('t', 61, conn('a', 2000, 60)), line('t', 121, conn('a', 2000, 60))];
+      expect(rate(told(first, last, ...other), 'a')).toBeNull();
+      expect(rate(told(first, last, ...other), 'a', 't')).toBe(1);
+    });
+
+    test('is not doubted when calls are few: then a line waits for an answer', () => {
+      expect(rate(told(line('s', 0, conn('a', 2000, 3)), line('s', 120, conn('a', 2000, 3))), 'a')).toBe(0.025);
+    });
   });
 
   test('of the recorded logs is that of their traffic', () => {
@@ -105,6 +158,40 @@ describe('the rate', () => {
   test('is not known without times, or when the clock went back', () => {
     expect(rate(told(line('s', null, conn('a', 2000, 1)), line('s', null, conn('a', 2000, 60))), 'a')).toBeNull();
     expect(rate(told(line('s', 90, conn('a', 2000, 1)), line('s', 60, conn('a', 2000, 60))), 'a')).toBeNull();
+  });
+});
+
+describe('a line that was cut', () => {
+  const cut = (stream: string, seconds: number, ...conns: ReturnType<typeof conn>[]) => ({
+    ...line(stream, seconds, ...conns),
+    isCut: true,
+  });
+  const whole = (seconds: number) => line('s', seconds, conn('a', 2000, 60), conn('b', 2000, 120));
+  const short = cut('s', 60, conn('a', 2000, 60));
+
+  test('leaves unknown what it holds no more, and the next one tells it again', () => {
+    const statistics = told(whole(0), short);
+    expect(statistics.figures(null).get('b')).toMatchObject({ load: null, callsPerSecond: null, inFlight: null });
+    expect([rate(statistics, 'a'), rate(statistics, 'b')]).toEqual([1, null]);
+    statistics.add(cut('s', 120, conn('a', 2000, 60)));
+    expect(statistics.figures(null).has('b')).toBe(true);
+    statistics.add(whole(180));
+    expect([rate(statistics, 'a'), rate(statistics, 'b')]).toEqual([1, 2]);
+  });
+
+  test('leaves a sum over streams unknown', () => {
+    const statistics = told(whole(0), line('t', 1, conn('b', 2000, 9)), short, line('t', 61, conn('b', 2000, 60)));
+    expect(rate(statistics, 'b')).toBeNull();
+    expect(statistics.figures(null).get('b')?.load).toBe(2000);
+    const late = told(short, line('t', 61, conn('b', 2000, 9)), whole(120), line('t', 121, conn('b', 2000, 60)));
+    expect(rate(late, 'b')).toBeNull();
+  });
+
+  test('is told of as long as it leaves something unknown, of whichever picker it is', () => {
+    const isCut = (statistics: LogStatistics) => statistics.streams().map((stream) => stream.isCut);
+    expect(isCut(told(whole(0), short, line('s', 61, conn('x', 2000, 1))))).toEqual([true]);
+    expect(isCut(told(whole(0), short, whole(120)))).toEqual([true]);
+    expect(isCut(told(whole(0), short, whole(120), whole(180)))).toEqual([false]);
   });
 });
 

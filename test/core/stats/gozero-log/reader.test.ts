@@ -2,7 +2,13 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { LineSplitter } from '../../../../src/core/stats/gozero-log/lines.js';
-import { GozeroLogReader, type LogSample } from '../../../../src/core/stats/gozero-log/reader.js';
+import {
+  GozeroLogReader,
+  isLost,
+  type LogRecord,
+  type LogSample,
+  type LostLines,
+} from '../../../../src/core/stats/gozero-log/reader.js';
 
 const recorded = { json: fixture('json'), plain: fixture('plain') };
 
@@ -11,6 +17,14 @@ function fixture(encoding: string): Buffer {
 }
 
 function read(...chunks: (string | Uint8Array)[]): LogSample[] {
+  return records(...chunks).flatMap((record) => (isLost(record) ? [] : [record]));
+}
+
+function lost(...chunks: (string | Uint8Array)[]): LostLines[] {
+  return records(...chunks).filter(isLost);
+}
+
+function records(...chunks: (string | Uint8Array)[]): LogRecord[] {
   const reader = new GozeroLogReader();
   const samples = chunks.flatMap((chunk) => reader.push('f', typeof chunk === 'string' ? Buffer.from(chunk) : chunk));
   return [...samples, ...reader.end('f')];
@@ -131,6 +145,35 @@ describe('a line', () => {
     ['a quote of it in an error', json(`cannot parse "${two}"`)],
   ])('that is none gives nothing: %s', (_, line) => {
     expect(read(line)).toEqual([]);
+  });
+
+  const atMs = Date.parse('2026-11-30T00:55:25.811Z');
+  const long = '9'.repeat(20);
+  test.each<[string, string, number | null, string[]]>([
+    ['torn JSON', json(two).slice(0, json(two).indexOf(', reqs')), atMs, ['10.0.0.1:80']],
+    ['a torn plain line', plain(two).slice(0, plain(two).indexOf(', reqs')), atMs, ['10.0.0.1:80']],
+    ['one torn before its first address', json(two).slice(0, json(two).indexOf('10.0')), atMs, []],
+    ['an overlong number', json(two.replace('2386', long)), atMs, ['10.0.0.1:80', '[::1]:80']],
+    ['a tail', json(two).slice(50), null, ['10.0.0.1:80', '[::1]:80']],
+  ])('that cannot be read is told of, with what is left: %s', (_, line, when, addresses) => {
+    expect(lost(line)).toEqual([{ stream: 'f', lines: 1, atMs: when, addresses }]);
+  });
+
+  test('that cannot be read is told of by its writer, and each of two', () => {
+    const torn = json(two).slice(0, 100);
+    expect(lost(`[pod/shop-7f/shop] ${torn}`)[0]).toMatchObject({ stream: 'f pod/shop-7f/shop', lines: 1, atMs });
+    expect(lost(torn + json(two))).toEqual([expect.objectContaining({ lines: 2, atMs: null })]);
+    // Its end is to come: until then good lines are left out as well.
+    expect(lost(torn + json(two), json(two))).toHaveLength(2);
+  });
+
+  test.each([
+    ['words about p2c', json('p2c - nothing to tell')],
+    ['a quote of one in an error', json(`cannot parse "${two}"`)],
+    ['a quote of one in a plain error', plain(`cannot parse ${two}`).replace('stat', 'error')],
+    ['one that was cut and still tells something', json(two.slice(0, -8), { truncated: true })],
+  ])('that is no statistics line is no lost one: %s', (_, line) => {
+    expect(lost(line)).toEqual([]);
   });
 
   test('of any length is bounded, and the next one is read', () => {
