@@ -4,8 +4,11 @@ import { ringShares } from '../../../src/core/dashboard/ring-share.js';
 import { appendLog } from '../../../src/core/operations/log.js';
 import { pauseInstances } from '../../../src/core/operations/pause.js';
 import { resumeInstances } from '../../../src/core/operations/resume.js';
+import { open } from '../../support/etcd-client.js';
+import { startEtcd } from '../../support/etcd-process.js';
 import { ManualClock } from '../../support/manual-clock.js';
 import { MemoryStore } from '../../support/memory-etcd.js';
+import { until } from '../../support/until.js';
 
 const endings: (() => Promise<void>)[] = [];
 afterEach(async () => {
@@ -100,6 +103,20 @@ describe('rows', () => {
     expect(registry.staleForMs).toBeNull();
   });
 });
+
+test('an etcd that hangs has been stale since it was last heard, not since that was noticed', async () => {
+  const server = await startEtcd();
+  endings.push(() => server.stop());
+  const registry = await Registry.open(await open(server.endpoint), 'shop.rpc');
+  endings.push(() => registry.close());
+  server.suspend();
+  const hangsSince = performance.now();
+  await until(() => registry.staleForMs !== null, 10_000, 'stale');
+  const hangsForMs = performance.now() - hangsSince;
+  expect(hangsForMs).toBeGreaterThan(1000);
+  expect(registry.staleForMs).toBeGreaterThan(hangsForMs - 100);
+  server.resume();
+}, 20_000);
 
 describe('history', () => {
   test('begins with the log of the service and tells what happens from then on', async () => {
