@@ -1,3 +1,4 @@
+import { goesByWeight } from '../balancer/policies.js';
 import type { Row, SourceKind } from './frame.js';
 
 type Called = Pick<Row, 'state' | 'health' | 'weight' | 'callsPerSecond'>;
@@ -13,9 +14,12 @@ function inRotation<R extends Called>(rows: readonly R[]): R[] {
   return rows.filter((row) => isUp(row) && row.callsPerSecond !== null);
 }
 
-/** p2c and most others spread calls without a look at weights: what is heavy should not get more there. */
+/**
+ * p2c and most others spread calls without a look at weights: what is heavy should not get more there. Nor does anybody know
+ * what it should get where only some of the clients weigh.
+ */
 function weightsOf(policy: string | null): (row: Called) => number {
-  if (!policy?.includes('weighted')) return () => 1;
+  if (!policy?.split(', ').every(goesByWeight)) return () => 1;
   return ({ weight }) => (weight !== null && weight > 0 ? weight : 1);
 }
 
