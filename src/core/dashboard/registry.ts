@@ -14,6 +14,8 @@ export type RegistryRow = Pick<Row, 'id' | 'address' | 'name' | 'state' | 'weigh
 
 /** What left is shown for so long. */
 const goneForMs = 60_000;
+/** The first frame waits no longer than that for what was before it. */
+const logMs = 1000;
 
 interface Entry {
   readonly id: string;
@@ -56,9 +58,9 @@ export class Registry {
     registry.#leases = new LeaseWatch(etcd, ports.clock, () => registry.#wantedLeases());
     registry.#leases.start();
     const seeds = [...registry.#entries.values()].map(({ id, last }) => [id, last] as const);
-    // History is a courtesy: what may not be read costs nobody the rest.
+    // History is a courtesy: what may not be read, or not soon, costs nobody the rest.
     const { overlayRoot } = options;
-    const log = readLog(etcd, service, { ...(overlayRoot !== undefined && { overlayRoot }) });
+    const log = readLog(etcd, service, { timeoutMs: logMs, ...(overlayRoot !== undefined && { overlayRoot }) });
     const { entries } = await log.catch(() => ({ entries: [] }));
     registry.#history.seed(entries, seeds);
     return registry;
