@@ -1,4 +1,4 @@
-import { LineSplitter } from './lines.js';
+import { LineSplitter } from '../lines.js';
 import { type Conn, countRecords, hasMarker, parseStatisticsLine } from './parse.js';
 
 /** One statistics line of one client. */

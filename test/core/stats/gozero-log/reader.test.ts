@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LineSplitter } from '../../../../src/core/stats/gozero-log/lines.js';
 import { GozeroLogReader, type LogSample } from '../../../../src/core/stats/gozero-log/reader.js';
+import { LineSplitter } from '../../../../src/core/stats/lines.js';
 
 const recorded = { json: fixture('json'), plain: fixture('plain') };
 
