@@ -1,5 +1,6 @@
 import type { CircuitState } from '../balancer/guard/circuit.js';
 import type { ClientFigures, InstanceFigures } from '../stats/figures.js';
+import { quantileOf } from '../stats/latency-buckets.js';
 import type { AddressFigures } from './feed.js';
 import type { Row } from './frame.js';
 
@@ -33,7 +34,10 @@ function added(all: readonly InstanceFigures[]): AddressFigures {
     errorRate: calls === 0 ? null : errors / calls,
     ewmaMs: ewma(listed),
     isEwmaBound: false,
-    p99Ms: percentile(all, 0.99),
+    p99Ms: quantileOf(
+      all.flatMap(({ latencies }) => latencies),
+      0.99,
+    ),
     codes: codesOf(all),
   };
 }
@@ -67,20 +71,6 @@ function ewma(listed: readonly InstanceFigures[]): number | null {
   const calls = sum(known, (one) => one.calls);
   if (calls === 0) return mean(known.map(({ ewmaMs }) => ewmaMs));
   return sum(known, (one) => one.ewmaMs * one.calls) / calls;
-}
-
-function percentile(all: readonly InstanceFigures[], fraction: number): number | null {
-  const counts = new Map<number, number>();
-  for (const { latencies } of all) {
-    for (const [upToMs, attempts] of latencies) counts.set(upToMs, (counts.get(upToMs) ?? 0) + attempts);
-  }
-  const buckets = [...counts].sort(([a], [b]) => a - b);
-  let left = sum(buckets, ([, attempts]) => attempts) * fraction;
-  for (const [upToMs, attempts] of buckets) {
-    left -= attempts;
-    if (left <= 0) return upToMs;
-  }
-  return null;
 }
 
 function codesOf(all: readonly InstanceFigures[]): Record<string, number> {

@@ -1,3 +1,4 @@
+import { goesByWeight } from '../balancer/policies.js';
 import type { LoadRange } from '../stats/gozero-log/load.js';
 import type { Row } from './frame.js';
 
@@ -22,9 +23,12 @@ function inRotation<R extends Called>(rows: readonly R[]): R[] {
   return called.filter(({ health, callsPerSecond }) => health !== 'unhealthy' || (callsPerSecond ?? 0) > most);
 }
 
-/** p2c and most others spread calls without a look at weights: what is heavy should not get more there. */
+/**
+ * p2c and most others spread calls without a look at weights: what is heavy should not get more there. Nor does anybody know
+ * what it should get where only some of the clients weigh.
+ */
 function weightsOf(policy: string | null): (row: Called) => number {
-  if (!policy?.includes('weighted')) return () => 1;
+  if (!policy?.split(', ').every(goesByWeight)) return () => 1;
   return ({ weight }) => (weight !== null && weight > 0 ? weight : 1);
 }
 

@@ -10,7 +10,7 @@ export type AddressFigures = Pick<
 /** Where the figures come from; the registry is asked apart from it. */
 export interface Feed {
   readonly kind: SourceKind;
-  /** For people; null: not known. */
+  /** Of its clients; several are parted by `, `. Null: not known. */
   policy(): string | null;
   /** Clients whose figures are in it; null when it is not clients. */
   observers(): number | null;

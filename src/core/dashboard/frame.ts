@@ -50,7 +50,7 @@ export interface Detail {
   readonly id: string;
   /** Oldest first. */
   readonly history: readonly HistoryEvent[];
-  /** Part of all keys that consistent_hash sends there; null when it is not in rotation. */
+  /** Part of all keys that the default ring of consistent_hash, without weights, sends there; null when it is not in rotation. */
   readonly ringShare: number | null;
   /** Newest first. */
   readonly trace: readonly PickTrace[];

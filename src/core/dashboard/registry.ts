@@ -3,6 +3,7 @@ import { observeService, type ServiceEvent } from '../discovery/observe.js';
 import { type DiscoveryPorts, systemPorts } from '../discovery/ports.js';
 import type { DiscoveryOptions } from '../discovery/service-ranges.js';
 import type { Etcd } from '../etcd/port.js';
+import { compareText } from '../model/compare.js';
 import type { Instance } from '../model/instance.js';
 import { readLog } from '../operations/log.js';
 import type { HistoryEvent, Row } from './frame.js';
@@ -14,6 +15,8 @@ export type RegistryRow = Pick<Row, 'id' | 'address' | 'name' | 'state' | 'weigh
 
 /** What left is shown for so long. */
 const goneForMs = 60_000;
+/** The first frame waits no longer than that for what was before it. */
+const logMs = 1000;
 
 interface Entry {
   readonly id: string;
@@ -56,9 +59,9 @@ export class Registry {
     registry.#leases = new LeaseWatch(etcd, ports.clock, () => registry.#wantedLeases());
     registry.#leases.start();
     const seeds = [...registry.#entries.values()].map(({ id, last }) => [id, last] as const);
-    // History is a courtesy: what may not be read costs nobody the rest.
+    // History is a courtesy: what may not be read, or not soon, costs nobody the rest.
     const { overlayRoot } = options;
-    const log = readLog(etcd, service, { ...(overlayRoot !== undefined && { overlayRoot }) });
+    const log = readLog(etcd, service, { timeoutMs: logMs, ...(overlayRoot !== undefined && { overlayRoot }) });
     const { entries } = await log.catch(() => ({ entries: [] }));
     registry.#history.seed(entries, seeds);
     return registry;
@@ -81,7 +84,9 @@ export class Registry {
   /** By address. What has been gone for a minute is left out. */
   rows(): readonly RegistryRow[] {
     const now = this.#ports.clock.monotonic();
-    this.#sorted ??= [...this.#entries.values()].sort((a, b) => compare(a.address, b.address) || compare(a.id, b.id));
+    this.#sorted ??= [...this.#entries.values()].sort(
+      (a, b) => compareText(a.address, b.address) || compareText(a.id, b.id),
+    );
     const over = this.#sorted.filter(({ goneAtMs }) => goneAtMs !== null && now - goneAtMs > goneForMs);
     for (const { id } of over) this.#entries.delete(id);
     if (over.length > 0) this.#sorted = this.#sorted.filter((entry) => !over.includes(entry));
@@ -170,8 +175,4 @@ function idOf({ address, key }: Instance): string {
 
 function upOf(instances: ReadonlyMap<string, Instance>): number {
   return [...instances.values()].filter(({ admin }) => admin === 'up').length;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,3 +1,4 @@
+import { compareText } from '../model/compare.js';
 import { shareOf } from './balance.js';
 import { type AddressFigures, unknownFigures } from './feed.js';
 import type { Row } from './frame.js';
@@ -49,7 +50,8 @@ export function joined(
     if (known.has(address) || (registered && found.callsPerSecond === 0 && !found.inFlight)) continue;
     entries.push([unregistered(address, registered ? 'gone' : null), found]);
   }
-  if (entries.length > isSorted) entries.sort(([a], [b]) => compare(a.address, b.address) || compare(a.id, b.id));
+  if (entries.length > isSorted)
+    entries.sort(([a], [b]) => compareText(a.address, b.address) || compareText(a.id, b.id));
   const all = isTotalKnown(entries, figures)
     ? entries.reduce((sum, [, { callsPerSecond }]) => sum + (callsPerSecond ?? 0), 0)
     : null;
@@ -74,8 +76,4 @@ export function rowsOf(figures: ReadonlyMap<string, AddressFigures>): Row[] {
 
 function unregistered(address: string, state: 'gone' | null): RegistryRow {
   return { id: address, address, name: '', state, weight: null, zone: '', lease: null, pause: null };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { aggregate } from '../../../src/core/dashboard/aggregate.js';
 import type { InstanceFigures } from '../../../src/core/stats/figures.js';
+import { bucketOf } from '../../../src/core/stats/latency-buckets.js';
+import { LatencyWindows } from '../../../src/core/stats/latency-windows.js';
 import { clientFigures, instanceFigures, windows } from '../../support/statistics-server.js';
 
 const of = (...all: Partial<InstanceFigures>[]) =>
@@ -27,9 +29,17 @@ describe('the figures of several clients', () => {
   });
 
   test('have the P99 of all their calls together, not the mean of two', () => {
-    const fast = { latencies: [[10, 970]] as const };
-    expect(of(fast, { latencies: [[500, 30]] })?.p99Ms).toBe(500);
-    expect(of(fast, { latencies: [[500, 9]] })?.p99Ms).toBe(10);
+    const client = (...attempts: (readonly [ms: number, times: number])[]) => {
+      const counts = new LatencyWindows();
+      for (const [ms, times] of attempts) for (let time = 0; time < times; time++) counts.record(bucketOf(ms), 1);
+      return { told: counts.percentiles(10, 1)?.p99 ?? null, latencies: counts.distribution(1) };
+    };
+    const [fast, slow, few] = [client([10, 970]), client([500, 30]), client([500, 9])];
+    expect(of(fast, slow)?.p99Ms).toBe(slow.told);
+    expect(of(fast, few)?.p99Ms).toBe(fast.told);
+    // Of one client it is what that client tells of itself.
+    const mixed = client([3, 50], [7, 20], [90, 1]);
+    expect(of(mixed)?.p99Ms).toBe(mixed.told);
     expect(of({}, {})?.p99Ms).toBeNull();
   });
 

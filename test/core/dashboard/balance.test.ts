@@ -74,6 +74,16 @@ describe('what cannot be reached, and what has no address,', () => {
   });
 });
 
+test('weights count where every client goes by them, and nowhere else', () => {
+  const rows = [row('a', { callsPerSecond: 30, weight: 3 }), row('b', { callsPerSecond: 10 })];
+  for (const policy of ['smooth_weighted_round_robin', 'rendezvous', 'rendezvous, weighted_hash, weighted_random']) {
+    expect([policy, skewOf(rows, policy)]).toEqual([policy, 1]);
+  }
+  for (const policy of ['p2c_ewma, weighted_random', 'consistent_hash', 'my_weighted', '', null]) {
+    expect([policy, skewOf(rows, policy)]).toEqual([policy, 1.5]);
+  }
+});
+
 describe('notices', () => {
   test('name who takes well more than its share', () => {
     expect(balanceNotices(rates(60, 20, 20), log, 60)).toEqual([

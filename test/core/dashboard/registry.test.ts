@@ -1,13 +1,16 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { Registry } from '../../../src/core/dashboard/registry.js';
 import { ringShares } from '../../../src/core/dashboard/ring-share.js';
+import type { CallOptions, KeyRange, Listing } from '../../../src/core/etcd/port.js';
+import { sleep } from '../../../src/core/model/clock.js';
+import { LbctlError } from '../../../src/core/model/errors.js';
 import { appendLog } from '../../../src/core/operations/log.js';
 import { pauseInstances } from '../../../src/core/operations/pause.js';
 import { resumeInstances } from '../../../src/core/operations/resume.js';
 import { open } from '../../support/etcd-client.js';
 import { startEtcd } from '../../support/etcd-process.js';
 import { ManualClock } from '../../support/manual-clock.js';
-import { MemoryStore } from '../../support/memory-etcd.js';
+import { MemoryEtcd, MemoryStore } from '../../support/memory-etcd.js';
 import { until } from '../../support/until.js';
 
 const endings: (() => Promise<void>)[] = [];
@@ -144,6 +147,29 @@ describe('history', () => {
       ['2026-11-01T10:05', 'resumed by ann@box: deploy'],
       [new Date(clock.now()).toISOString().slice(0, 16), expect.stringMatching(/./)],
     ]);
+  });
+
+  test('is no reason to wait for long', async () => {
+    const clock = new ManualClock();
+    const store = new MemoryStore(clock);
+    store.put('shop.rpc/1', '10.0.0.1:80');
+    /** An etcd that answers everything but the log. */
+    class WithoutLog extends MemoryEtcd {
+      override async list(range: KeyRange, options: CallOptions = {}): Promise<Listing> {
+        if (!range.key.includes('/log/')) return super.list(range, options);
+        await sleep(clock, options.timeoutMs ?? 60_000, options.signal);
+        throw new LbctlError('ETCD_TIMEOUT', 'no answer');
+      }
+    }
+    let registry: Registry | null = null;
+    const ports = { clock, rng: () => 0.5, defer: (fn: () => void) => void setImmediate(fn) };
+    void Registry.open(new WithoutLog(store), 'shop.rpc', {}, ports).then((opened) => (registry = opened));
+    await clock.advance(500);
+    expect(registry).toBeNull();
+    await clock.advance(1000);
+    const opened = registry as Registry | null;
+    endings.push(async () => opened?.close());
+    expect(opened?.rows()).toMatchObject([{ address: '10.0.0.1:80', state: 'up' }]);
   });
 
   test('of an instance that flaps is bounded', async () => {

@@ -2,7 +2,7 @@ import { type ClientRequest, request } from 'node:http';
 import { type Clock, sleep, type Timer } from '../../model/clock.js';
 import { messageOf } from '../../model/errors.js';
 import type { ClientFigures } from '../../stats/figures.js';
-import { LineSplitter } from '../../stats/gozero-log/lines.js';
+import { LineSplitter } from '../../stats/lines.js';
 import { decodeStatistics } from './decode.js';
 
 export interface StreamOptions {

@@ -1,4 +1,4 @@
-import { LineSplitter } from './lines.js';
+import { LineSplitter } from '../lines.js';
 import { type Conn, countRecords, hasMarker, parseStatisticsLine, parseTornLine, type TornLine } from './parse.js';
 
 /** One statistics line of one client. */

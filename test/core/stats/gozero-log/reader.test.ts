@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { LineSplitter } from '../../../../src/core/stats/gozero-log/lines.js';
 import {
   GozeroLogReader,
   isLost,
@@ -9,6 +8,7 @@ import {
   type LogSample,
   type LostLines,
 } from '../../../../src/core/stats/gozero-log/reader.js';
+import { LineSplitter } from '../../../../src/core/stats/lines.js';
 
 const recorded = { json: fixture('json'), plain: fixture('plain') };
 
