@@ -33,6 +33,25 @@ export function middleMs(bucket: number): number {
   return ((startsMs[bucket] ?? Number.NaN) + upperBoundMs(bucket)) / 2;
 }
 
+/**
+ * A quantile (0 to 1) of latencies as InstanceFigures tells them, ms: that which the client itself tells of its own (nearest rank,
+ * the middle of the bucket). Lists of several clients may be put together in any order. Null when there is none.
+ */
+export function quantileOf(
+  latencies: readonly (readonly [upToMs: number, attempts: number])[],
+  quantile: number,
+): number | null {
+  const total = latencies.reduce((sum, [, attempts]) => sum + attempts, 0);
+  let left = Math.max(1, Math.ceil(total * quantile));
+  for (const [upToMs, attempts] of [...latencies].sort(([a], [b]) => a - b)) {
+    left -= attempts;
+    if (left > 0) continue;
+    const next = bucketOf(upToMs);
+    return middleMs(startsMs[next] === upToMs && next > 0 ? next - 1 : next);
+  }
+  return null;
+}
+
 function startMs(bucket: number): number {
   const group = bucket >> subBits;
   const within = bucket & (groupSize - 1);
