@@ -6,9 +6,10 @@ import { thisMachine, thisProcess } from '../../host/this-process.js';
 import { type Clock, systemClock, type Timer } from '../../model/clock.js';
 import { messageOf } from '../../model/errors.js';
 import type { ServedClient } from './client.js';
+import { ClientNames } from './client-names.js';
 import { Connections } from './connections.js';
 import { type Selection, statisticsDocument } from './document.js';
-import { ClientNames, metricsType, renderMetrics } from './prometheus.js';
+import { metricsType, renderMetrics } from './prometheus.js';
 import { Renderings } from './renderings.js';
 import { knownPaths, readRequest } from './request.js';
 import { StatisticsStream } from './stream.js';
@@ -41,7 +42,7 @@ export class StatisticsServer {
   readonly #clock: Clock;
   readonly #clients = new Map<ServedClient, ServerListener>();
   readonly #streams = new Set<StatisticsStream>();
-  readonly #names = new ClientNames();
+  readonly #names: ClientNames;
   readonly #connections = new Connections();
   readonly #renderings: Renderings;
   #server: Server | null = null;
@@ -50,8 +51,9 @@ export class StatisticsServer {
   #warning = '';
 
   /** `listenOn` is `host:port`; port 0 is any that is free. */
-  constructor(listenOn: string, clock: Clock = systemClock) {
+  constructor(listenOn: string, names = new ClientNames(), clock: Clock = systemClock) {
     this.#listenOn = listenOn;
+    this.#names = names;
     this.#clock = clock;
     this.#renderings = new Renderings(clock);
   }
@@ -69,7 +71,6 @@ export class StatisticsServer {
   }
 
   remove(client: ServedClient): void {
-    this.#names.forget(client);
     if (!this.#clients.delete(client)) return;
     if (this.isIdle) this.#end();
     else this.changed();

@@ -135,12 +135,12 @@ describe('/statistics', () => {
 
 describe('/metrics', () => {
   it('is the text that Prometheus reads, with what was counted', async () => {
-    const { statistics, call } = counted('greet.rpc', ['a:1']);
+    const { statistics, call } = counted('greet.rpc', ['a:1'], { client: 'told' });
     const at = await served(statistics);
     for (const code of [0, 0, 14]) call(code);
     const { text, type } = await fetched(at, '/metrics');
     expect(type).toMatch(/^text\/plain; version=0\.0\.4/);
-    const labels = 'service="greet.rpc",client="shop",policy="p2c_ewma",address="a:1"';
+    const labels = 'service="greet.rpc",client="told",policy="p2c_ewma",address="a:1"';
     const lines = text.split('\n');
     expect(lines).toContain(`lbctl_client_attempts_total{${labels},code="OK"} 2`);
     expect(lines).toContain(`lbctl_client_attempts_total{${labels},code="UNAVAILABLE"} 1`);
@@ -157,18 +157,32 @@ describe('/metrics', () => {
     expect(buckets.map(([le]) => le)).toEqual(Array.from({ length: 16 }, (_, i) => expect.closeTo(0.0005 * 2 ** i, 9)));
   });
 
-  it('keeps apart two clients of one name, and each keeps its name when the other ends', async () => {
-    const first = counted('greet.rpc', ['a:1']);
-    const second = counted('greet.rpc', ['a:1']);
+  it('keeps apart two clients of one name, and each keeps its name for its life', async () => {
+    const [first, second] = [1, 2].map(() => counted('greet.rpc', ['a:1'], { client: 'twin' }));
+    if (!first || !second) throw new Error('two');
+    first.call();
     const at = await served(first.statistics);
     await served(second.statistics);
-    const names = async () => {
-      const { text } = await fetched(at, '/metrics');
-      return [...text.matchAll(/^lbctl_client_picks_total\{.*client="([^"]*)"/gm)].map(([, name]) => name);
+    const series = async (from: string) => {
+      const { text } = await fetched(from, '/metrics');
+      const found = text.matchAll(/^lbctl_client_picks_total\{.*client="(twin[^"]*)".*\} (\d+)/gm);
+      return [...found].map(([, name, picks]) => `${name}: ${picks}`);
     };
-    expect(await names()).toEqual(['shop', 'shop-2']);
+    expect(await series(at)).toEqual(['twin: 1', 'twin-2: 0']);
     first.statistics.end();
-    expect(await names()).toEqual(['shop-2']);
+    expect(await series(at)).toEqual(['twin-2: 0']);
+    second.statistics.end();
+    // Both channels were idle, and the second is back first: what counts is there still, what serves it is new.
+    const again = (of: { readonly balancer: ManagedBalancer }) => {
+      const statistics = new ClientStatistics('p2c_ewma', of.balancer);
+      statistics.identify({ service: 'greet.rpc', client: 'twin' });
+      endings.push(() => statistics.end());
+      return statistics;
+    };
+    const later = await served(again(second));
+    expect(await series(later)).toEqual(['twin-2: 0']);
+    await served(again(first));
+    expect(await series(later)).toEqual(['twin-2: 0', 'twin: 1']);
   });
 });
 
@@ -265,7 +279,7 @@ describe('a port that is taken', () => {
     endings.push(() => blocker.close());
     const taken = `127.0.0.1:${(blocker.address() as AddressInfo).port}`;
     const clock = new ManualClock();
-    const server = new StatisticsServer(taken, clock);
+    const server = new StatisticsServer(taken, undefined, clock);
     const told: string[] = [];
     const clients = [counted('greet.rpc', ['a:1']), counted('user.rpc', ['b:1'])].map(({ statistics }) => statistics);
     const add = (index: number) => {
