@@ -33,6 +33,11 @@ export function isAnyHost(host: string): boolean {
   return anyHost.has(host);
 }
 
+/** Only reached from the machine itself. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
 /** Why no client on another machine can dial this address, or null. */
 export function undialable(address: string): string | null {
   const { host, port, unbracketed } = splitHostPort(address);

@@ -122,14 +122,56 @@ describe('/statistics', () => {
     expect(answer).toMatchObject({ status: 404, type: 'text/plain; charset=utf-8' });
     expect(answer.text).toContain('GET /metrics');
     expect(answer.text).not.toContain('script');
-    expect((await fetch(`http://${at}/statistics`, { method: 'POST', body: 'x'.repeat(100_000) })).status).toBe(404);
+    expect((await fetch(`http://${at}/statistics`, { method: 'POST', body: 'x'.repeat(100_000) })).status).toBe(405);
     const odd = raw(at);
-    odd.socket.write('GET // HTTP/1.1\r\nhost: x\r\n\r\n');
+    odd.socket.write('GET // HTTP/1.1\r\nhost: localhost\r\n\r\n');
     await until(() => odd.text.startsWith('HTTP/1.1 404'), 2000, 'an answer');
     const broken = raw(at);
     broken.socket.write('\0\0\0\r\n\r\n');
     await until(() => broken.isClosed, 2000, 'the end');
     expect((await documentAt(at)).clients).toHaveLength(1);
+  });
+});
+
+describe('a request', () => {
+  it('may look whether a path is there; any other method is refused with those there are', async () => {
+    const at = await served(counted('greet.rpc', ['a:1']).statistics);
+    const asked = async (method: string, path: string) => {
+      const response = await fetch(`http://${at}${path}`, { method });
+      const { status, headers } = response;
+      return [
+        status,
+        headers.get('content-type'),
+        headers.get('allow'),
+        method === 'HEAD' ? await response.text() : '',
+      ];
+    };
+    expect(await asked('HEAD', '/statistics')).toEqual([200, 'application/json', null, '']);
+    expect(await asked('HEAD', '/statistics/stream')).toEqual([200, 'application/x-ndjson', null, '']);
+    expect((await asked('HEAD', '/metrics'))[0]).toBe(200);
+    expect((await asked('HEAD', '/other'))[0]).toBe(404);
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      expect(await asked(method, '/metrics')).toEqual([405, 'text/plain; charset=utf-8', 'GET, HEAD', '']);
+    }
+  });
+
+  it('of a page whose name leads to this machine is refused where only this machine may read', async () => {
+    const at = await served(counted('greet.rpc', ['a:1']).statistics);
+    const status = async (host: string | null, of = at) => {
+      const asking = raw(of);
+      const version = host === null ? 'HTTP/1.0\r\n' : `HTTP/1.1\r\nhost: ${host}\r\n`;
+      asking.socket.write(`GET /statistics ${version}connection: close\r\n\r\n`);
+      await until(() => asking.text.includes('\r\n\r\n'), 2000, 'an answer');
+      return Number(asking.text.split(' ')[1]);
+    };
+    for (const host of [at, 'localhost:80', 'LOCALHOST', '127.0.0.9', '[::1]:80', null])
+      expect(await status(host)).toBe(200);
+    for (const host of ['evil.example', '127.0.0.1.evil.example:80', 'localhost.evil', '10.0.0.1']) {
+      expect(await status(host)).toBe(403);
+    }
+    const { statistics } = counted('greet.rpc', ['a:1']);
+    const port = (await served(statistics, '0.0.0.0:0')).split(':')[1];
+    expect(await status('web-7.example', `127.0.0.1:${port}`)).toBe(200);
   });
 });
 
