@@ -56,7 +56,7 @@ export class ClientStatistics implements ServedClient {
     this.#identity = { ...this.#identity, ...known };
   }
 
-  /** Serves them on this `host:port` from now on, unless they are served already; `onWarning` is told when that fails. */
+  /** Serves them on this `host:port` from now on, unless they are served already; one `onWarning` of those who share the address is told when that fails. */
   serve(listenOn: string, onWarning?: (warning: string) => void): void {
     if (this.#serving !== null || this.#isEnded) return;
     this.#serving = serveStatistics(listenOn, this, {
@@ -64,7 +64,7 @@ export class ClientStatistics implements ServedClient {
         this.#address = address;
         this.#onAddress();
       },
-      failed: (warning) => onWarning?.(warning),
+      failed: onWarning ?? null,
     });
   }
 

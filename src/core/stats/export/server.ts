@@ -18,7 +18,6 @@ import { StatisticsStream } from './stream.js';
 const requestMs = 5000;
 const answerMs = 10_000;
 const endMs = 1000;
-const mostConnections = 64;
 const requestsAConnection = 100;
 /** The process that is replaced by this one may have the port still. */
 const bindAgainMs = 10_000;
@@ -33,8 +32,8 @@ const contentTypes = { document: 'application/json', stream: 'application/x-ndjs
 export interface ServerListener {
   /** It can be reached at this `host:port`. */
   readonly listening: (address: string) => void;
-  /** It cannot be reached, and why; tried again until the client ends. Told once. */
-  readonly failed: (warning: string) => void;
+  /** It cannot be reached, and why; tried again until the client ends. One of the server's clients is told, once; null: not this one. */
+  readonly failed: ((warning: string) => void) | null;
 }
 
 /**
@@ -55,6 +54,7 @@ export class StatisticsServer {
   /** Of this machine alone: a web page may have its own name lead here, and would read what its visitor may. */
   #isLoopback = false;
   #warning = '';
+  #isTold = false;
 
   /** `listenOn` is `host:port`; port 0 is any that is free. */
   constructor(listenOn: string, names = new ClientNames(), clock: Clock = systemClock) {
@@ -72,7 +72,7 @@ export class StatisticsServer {
     this.#clients.set(client, listener);
     if (this.#server === null && this.#bindAgain === null) this.#bind();
     if (this.#address !== '') listener.listening(this.#address);
-    else if (this.#warning !== '') listener.failed(this.#warning);
+    else this.#tellWarning();
     this.changed();
   }
 
@@ -93,10 +93,12 @@ export class StatisticsServer {
     const limits = { headersTimeout: requestMs, requestTimeout: requestMs, keepAliveTimeout: requestMs };
     const server = createServer({ ...limits, connectionsCheckingInterval: 1000 });
     this.#server = server;
-    server.maxConnections = mostConnections;
     server.maxRequestsPerSocket = requestsAConnection;
     server.on('request', (request, response) => void this.#answer(request, response));
-    server.on('connection', (socket) => socket.unref());
+    server.on('connection', (socket) => {
+      socket.unref();
+      this.#connections.opened(socket);
+    });
     server.on('listening', () => this.#listening(server));
     server.on('error', (error) => this.#failed(server, messageOf(error)));
     const { host, port } = splitHostPort(this.#listenOn);
@@ -129,8 +131,17 @@ export class StatisticsServer {
 
   #warn(cause: string): void {
     if (this.#warning !== '') return;
+    this.#isTold = false;
     this.#warning = `The statistics of this program cannot be served on ${this.#listenOn}: ${cause}`;
-    for (const { failed } of this.#clients.values()) failed(this.#warning);
+    this.#tellWarning();
+  }
+
+  /** A program with a hundred clients has one port that is taken. */
+  #tellWarning(): void {
+    if (this.#warning === '' || this.#isTold) return;
+    const [failed] = [...this.#clients.values()].flatMap((listener) => listener.failed ?? []);
+    this.#isTold = failed !== undefined;
+    failed?.(this.#warning);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
