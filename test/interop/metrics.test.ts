@@ -4,7 +4,8 @@ import { expect, inject, test } from 'vitest';
 import { createConfigured } from '../../src/core/balancer/config.js';
 import { ManagedBalancer } from '../../src/core/grpc/policies/managed-balancer.js';
 import { ClientStatistics } from '../../src/core/stats/client-statistics.js';
-import { ClientNames, renderMetrics } from '../../src/core/stats/export/prometheus.js';
+import { ClientNames } from '../../src/core/stats/export/client-names.js';
+import { renderMetrics } from '../../src/core/stats/export/prometheus.js';
 import { interop } from './support/programs.js';
 
 function lint(text: string) {

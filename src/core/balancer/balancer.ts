@@ -22,6 +22,8 @@ export interface CallOutcome {
 export interface Picked<I extends Candidate> {
   /** Who gets the call: the object of the last update. */
   readonly instance: I;
+  /** It is the loser of a comparison, picked because it had not been for long; absent where nobody compares. */
+  readonly isForced?: boolean | undefined;
   /** To be called once, when the call has ended; more calls, or after the instance has left, do no harm. */
   done(outcome: CallOutcome): void;
   /** Instead of `done`, when the call never left the client: it is no longer in flight, and nothing is learnt of it. */

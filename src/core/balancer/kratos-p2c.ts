@@ -44,6 +44,8 @@ interface Node<I extends Candidate> extends CountedNode<I> {
 export class KratosP2c<I extends Candidate> implements Balancer<I> {
   #nodes: Node<I>[] = [];
   readonly #comparisons: Comparisons;
+  /** Of the pick under way. */
+  #isForced = false;
 
   constructor(
     private readonly clock: Clock,
@@ -70,9 +72,10 @@ export class KratosP2c<I extends Candidate> implements Balancer<I> {
   pick(options?: PickOptions): Picked<I> {
     const nodes = nodesLeft<I, Node<I>>(this.#nodes, options?.avoid);
     const nowNs = this.#nowNs();
+    this.#isForced = false;
     const node = this.#choose(nodes, nowNs);
     node.lastPickNs = nowNs;
-    const call = new KratosCall<I>(node, nowNs, this.#learn);
+    const call = new KratosCall<I>(node, nowNs, this.#learn, this.#isForced);
     node.startsNs.set(call, nowNs);
     return call;
   }
@@ -111,6 +114,7 @@ export class KratosP2c<I extends Candidate> implements Balancer<I> {
     const loser = isSecond ? one : two;
     const isForced = nowNs - loser.lastPickNs > forcePickNs;
     if (isForced) loser.forcePicks++;
+    this.#isForced = isForced;
     this.#comparisons.pair(
       nowNs / 1e6,
       one.instance.address,
@@ -145,8 +149,9 @@ class KratosCall<I extends Candidate> extends OpenCall<I, Node<I>> {
     private readonly of: Node<I>,
     startedAtNs: number,
     learn: (node: Node<I>, startedAtNs: number, outcome: CallOutcome) => void,
+    isForced: boolean,
   ) {
-    super(of, startedAtNs, learn);
+    super(of, startedAtNs, learn, isForced);
   }
 
   override done(outcome: CallOutcome): void {

@@ -44,6 +44,8 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
   /** Long ago, so that the first answer writes a line. */
   #lineAtNs = Number.NEGATIVE_INFINITY;
   readonly #comparisons: Comparisons;
+  /** Of the pick under way. */
+  #isForced = false;
 
   constructor(
     private readonly clock: Clock,
@@ -69,10 +71,11 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
   pick(options?: PickOptions): Picked<I> {
     const nodes = nodesLeft<I, Node<I>>(this.#nodes, options?.avoid);
     const nowNs = this.#nowNs();
+    this.#isForced = false;
     const node = this.#choose(nodes, nowNs);
     node.lastPickNs = nowNs;
     node.requests++;
-    return new OpenCall<I, Node<I>>(node, nowNs, this.#learn);
+    return new OpenCall<I, Node<I>>(node, nowNs, this.#learn, this.#isForced);
   }
 
   inspect(): InstanceView[] {
@@ -115,6 +118,7 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
     // A node that nobody picks would never show that it has become fast again.
     const isForced = nowNs - loser.lastPickNs > forcePickNs;
     if (isForced) loser.forcePicks++;
+    this.#isForced = isForced;
     this.#comparisons.pair(
       nowNs / 1e6,
       one.instance.address,

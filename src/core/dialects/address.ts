@@ -33,9 +33,9 @@ export function isAnyHost(host: string): boolean {
   return anyHost.has(host);
 }
 
-/** Reached from the same machine only. */
+/** Only reached from the machine itself. */
 export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127\./.test(host);
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
 }
 
 /** Why no client on another machine can dial this address, or null. */

@@ -27,7 +27,7 @@ const traceLimit = 16;
 /** The statistics of one channel, and where they are served: nowhere until `serve`. */
 export class ClientStatistics implements ServedClient {
   readonly policy: string;
-  readonly #counting: Counting;
+  readonly counting: Counting;
   readonly #clock: Clock;
   #identity: ClientIdentity;
   #serving: Serving | null = null;
@@ -38,7 +38,7 @@ export class ClientStatistics implements ServedClient {
   constructor(policy: string, counting: Counting, clock: Clock = systemClock) {
     const { host, pid } = thisProcess();
     this.policy = policy;
-    this.#counting = counting;
+    this.counting = counting;
     this.#clock = clock;
     this.#identity = { id: '', client: `${host}-${pid}`, service: '' };
   }
@@ -56,7 +56,7 @@ export class ClientStatistics implements ServedClient {
     this.#identity = { ...this.#identity, ...known };
   }
 
-  /** Serves them on this `host:port` from now on, unless they are served already; `onWarning` is told when that fails. */
+  /** Serves them on this `host:port` from now on, unless they are served already; one `onWarning` of those who share the address is told when that fails. */
   serve(listenOn: string, onWarning?: (warning: string) => void): void {
     if (this.#serving !== null || this.#isEnded) return;
     this.#serving = serveStatistics(listenOn, this, {
@@ -64,7 +64,7 @@ export class ClientStatistics implements ServedClient {
         this.#address = address;
         this.#onAddress();
       },
-      failed: (warning) => onWarning?.(warning),
+      failed: onWarning ?? null,
     });
   }
 
@@ -97,12 +97,12 @@ export class ClientStatistics implements ServedClient {
       ...thisProcess(),
       policy: this.policy,
       at: new Date(this.#clock.now()).toISOString(),
-      instances: this.#counting.figures(),
-      trace: traceOf === null ? [] : this.#counting.trace(traceOf, traceLimit),
+      instances: this.counting.figures(),
+      trace: traceOf === null ? [] : this.counting.trace(traceOf, traceLimit),
     };
   }
 
   totals(): readonly InstanceTotals[] {
-    return this.#counting.totals();
+    return this.counting.totals();
   }
 }

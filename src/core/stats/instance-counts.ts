@@ -25,6 +25,8 @@ export class InstanceCounts {
   isListed = true;
   isReachable: boolean | null = null;
   picks = 0;
+  /** Of `picks`: the policy's own count goes with the instance, this one is there when it comes back. Null: nobody compares. */
+  forcePicks: number | null = null;
   inFlight = 0;
   /** Attempts that ended in neither OK nor CANCELLED. */
   failures = 0;
@@ -39,6 +41,12 @@ export class InstanceCounts {
   constructor(address: string, nowMs: number) {
     this.address = address;
     this.#cameMs = nowMs;
+  }
+
+  /** An attempt chose it. */
+  picked(isForced: boolean | undefined): void {
+    this.picks++;
+    if (isForced !== undefined) this.forcePicks = (this.forcePicks ?? 0) + Number(isForced);
   }
 
   /** An attempt's stream has opened. */
@@ -57,7 +65,7 @@ export class InstanceCounts {
     this.#windows.counts.ended(tick, isError);
     this.#windows.latencies.record(bucket, tick);
     // A server may send any number; gRPC takes those it does not know for UNKNOWN.
-    const known = code < this.#codes.length ? code : unknownCode;
+    const known = statusNames[code] === undefined ? unknownCode : code;
     this.#codes[known] = (this.#codes[known] ?? 0) + 1;
     const group = bucket >> 5;
     this.#byGroup[group] = (this.#byGroup[group] ?? 0) + 1;
@@ -94,7 +102,7 @@ export class InstanceCounts {
       isReachable: this.isReachable,
       inFlight: this.inFlight,
       picks: this.picks,
-      forcePicks: view?.forcePicks ?? null,
+      forcePicks: this.forcePicks ?? (view?.forcePicks === undefined ? null : 0),
       codes: this.#codesByName(),
       ewmaMs: view?.latencyMs ?? null,
       success: view?.success ?? null,

@@ -70,12 +70,13 @@ describe('what is counted of an instance', () => {
 
   it('is told by the names of codes; one that gRPC does not know is UNKNOWN', () => {
     const { call, told } = counting();
-    for (const code of [0, 0, 14, 1, 99]) call('a:1', code);
-    expect(told('a:1')?.codes).toEqual({ OK: 2, UNAVAILABLE: 1, CANCELLED: 1, UNKNOWN: 1 });
+    for (const code of [0, 0, 14, 1, 99, -1, 0.5, Number.NaN]) call('a:1', code);
+    expect(told('a:1')?.codes).toEqual({ OK: 2, UNAVAILABLE: 1, CANCELLED: 1, UNKNOWN: 4 });
   });
 
   it('is what the policy keeps, where it keeps something', () => {
-    const { counts } = counting(['a:1', 'b:1']);
+    const { counts, of } = counting(['a:1', 'b:1']);
+    for (const isForced of [true, false, true, true]) of('b:1').picked(isForced);
     const view = {
       address: 'b:1',
       inFlight: 9,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bucketOf, middleMs, upperBoundMs } from '../../../src/core/stats/latency-buckets.js';
+import { bucketOf, middleMs, quantileOf, upperBoundMs } from '../../../src/core/stats/latency-buckets.js';
 import { LatencyWindows } from '../../../src/core/stats/latency-windows.js';
 
 const relativeError = 0.02;
@@ -88,5 +88,36 @@ describe('the windows', () => {
     const usedMb = (process.memoryUsage().arrayBuffers - before) / 2 ** 20;
     expect(subjects.every((subject) => subject.percentiles(1, 8) !== null)).toBe(true);
     expect(usedMb).toBeLessThan(20);
+  });
+});
+
+describe('a quantile of what a client told', () => {
+  const some = fc.array(fc.oneof(latency, fc.constantFrom(0, 0.001, 0.5, 1, 1e9)), { maxLength: 200 });
+  const recorded = (all: readonly number[]) => {
+    const subject = new LatencyWindows();
+    for (const ms of all) subject.record(bucketOf(ms), 7);
+    return subject;
+  };
+
+  it('is the one that the client tells itself', () => {
+    fc.assert(
+      fc.property(some, (all) => {
+        const subject = recorded(all);
+        const told = JSON.parse(JSON.stringify(subject.distribution(7)));
+        const own = subject.percentiles(10, 7);
+        expect(quantileOf(told, 0.5)).toBe(own?.p50 ?? null);
+        expect(quantileOf(told, 0.9)).toBe(own?.p90 ?? null);
+        expect(quantileOf(told, 0.99)).toBe(own?.p99 ?? null);
+      }),
+    );
+  });
+
+  it('of several clients is that of one which had all of their calls', () => {
+    fc.assert(
+      fc.property(some, some, (one, other) => {
+        const both = [...recorded(one).distribution(7), ...recorded(other).distribution(7)];
+        expect(quantileOf(both, 0.99)).toBe(recorded([...one, ...other]).percentiles(10, 7)?.p99 ?? null);
+      }),
+    );
   });
 });

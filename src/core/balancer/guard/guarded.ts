@@ -144,6 +144,7 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
 
 class GuardedCall<I extends Candidate> implements Picked<I>, CircuitCall {
   readonly instance: I;
+  readonly isForced: boolean | undefined;
   readonly phase: number;
   #isOpen = true;
 
@@ -154,6 +155,7 @@ class GuardedCall<I extends Candidate> implements Picked<I>, CircuitCall {
     private readonly watch: (address: string, circuit: Circuit) => void,
   ) {
     this.instance = picked.instance;
+    this.isForced = picked.isForced;
     this.phase = circuit.phase;
     if (!circuit.isClosed) circuit.started(this, clock.monotonic());
   }

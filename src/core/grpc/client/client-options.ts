@@ -20,7 +20,7 @@ export interface ClientSettings extends ServiceConfigSettings, ResolverSettings 
    * Default: a free port of 127.0.0.1, for channels that publish an observer record.
    */
   readonly statistics?: string | false;
-  /** Told what does not work and stops no call: a port that cannot be bound (tried again), a record that may not be written. */
+  /** Told what does not work and stops no call: a port that cannot be bound (tried again; one client of those that share it is told), a record that may not be written. */
   readonly onWarning?: (warning: string) => void;
 }
 

@@ -145,11 +145,11 @@ export class ManagedBalancer {
 
   inspect(): readonly InstanceStatistics[] {
     const views = new Map(this.#balancer.inspect?.().map((view) => [view.address, view]));
-    return this.#counts.listed.map(({ address, picks, inFlight, failures }) => {
+    return this.#counts.listed.map(({ address, picks, forcePicks, inFlight, failures }) => {
       const view = views.get(address);
       const { latencyMs = null, success = null, load = null, circuit = null } = view ?? {};
       const known = { address, picks, inFlight, failures, latencyMs, success, load, circuit };
-      return view?.forcePicks === undefined ? known : { ...known, forcePicks: view.forcePicks };
+      return view?.forcePicks === undefined ? known : { ...known, forcePicks: forcePicks ?? 0 };
     });
   }
 
@@ -244,7 +244,7 @@ class Held implements Reservation {
     this.#key = key;
     this.address = picked.instance.address;
     if (counts !== undefined) {
-      counts.picks++;
+      counts.picked(picked.isForced);
       owner.count(counts, 1);
     }
   }

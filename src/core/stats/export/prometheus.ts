@@ -2,6 +2,7 @@ import type { Gauge, MetricObjectWithValues, MetricValue } from 'prom-client';
 import type { InstanceTotals } from '../instance-counts.js';
 import { groupSize, upperBoundMs } from '../latency-buckets.js';
 import type { ServedClient } from './client.js';
+import type { ClientNames } from './client-names.js';
 
 /** The `content-type` of Prometheus' text format. */
 export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
@@ -94,28 +95,4 @@ function histogramValues(name: string, { labels, totals: { latencyTotals } }: Ro
     { metricName: `${name}_count`, labels, value: below },
   );
   return values;
-}
-
-/** Names of clients, no two of one service and policy the same; each client keeps its name. */
-export class ClientNames {
-  readonly #given = new Map<ServedClient, { readonly identity: string; readonly number: number }>();
-
-  of(client: ServedClient): string {
-    const { service, policy, client: name } = client;
-    const identity = JSON.stringify([service, policy, name]);
-    let known = this.#given.get(client);
-    if (known?.identity !== identity) {
-      const same = [...this.#given.values()].filter((other) => other !== known && other.identity === identity);
-      const taken = new Set(same.map(({ number }) => number));
-      let number = 1;
-      while (taken.has(number)) number++;
-      known = { identity, number };
-      this.#given.set(client, known);
-    }
-    return known.number === 1 ? name : `${name}-${known.number}`;
-  }
-
-  forget(client: ServedClient): void {
-    this.#given.delete(client);
-  }
 }

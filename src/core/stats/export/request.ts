@@ -7,6 +7,9 @@ export type StatisticsRequest =
   | { readonly kind: 'metrics' }
   | { readonly kind: 'unknown' };
 
+/** What may be done with each of the paths. */
+export const methods = ['GET', 'HEAD'];
+
 /** What is said to who asks for anything else. */
 export const knownPaths = [
   'GET /statistics               what is known now, JSON; ?service=NAME, ?trace=ADDRESS',
@@ -19,10 +22,10 @@ const defaultIntervalMs = 1000;
 export const leastIntervalMs = 100;
 const longestIntervalMs = 10_000;
 
-/** Reads a request line: its method, and the path with its parameters. Unknown is what cannot be read. */
-export function readRequest(method: string, target: string): StatisticsRequest {
+/** Reads the target of a request line: the path with its parameters. Unknown is what cannot be read. */
+export function readRequest(target: string): StatisticsRequest {
   const base = 'http://localhost';
-  if (method !== 'GET' || !URL.canParse(target, base)) return { kind: 'unknown' };
+  if (!URL.canParse(target, base)) return { kind: 'unknown' };
   const { pathname, searchParams } = new URL(target, base);
   const selection = { service: searchParams.get('service'), traceOf: searchParams.get('trace') };
   switch (pathname) {

@@ -1,35 +1,39 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { isAnyHost, joinHostPort, splitHostPort } from '../../dialects/address.js';
+import { isAnyHost, isLoopback, joinHostPort, splitHostPort } from '../../dialects/address.js';
 import { figureOutListenOn } from '../../discovery/advertised.js';
 import { thisMachine, thisProcess } from '../../host/this-process.js';
 import { type Clock, systemClock, type Timer } from '../../model/clock.js';
 import { messageOf } from '../../model/errors.js';
 import type { ServedClient } from './client.js';
+import { ClientNames } from './client-names.js';
 import { Connections } from './connections.js';
 import { type Selection, statisticsDocument } from './document.js';
-import { ClientNames, metricsType, renderMetrics } from './prometheus.js';
+import { metricsType, renderMetrics } from './prometheus.js';
 import { Renderings } from './renderings.js';
-import { knownPaths, readRequest } from './request.js';
+import { knownPaths, methods, readRequest } from './request.js';
 import { StatisticsStream } from './stream.js';
 
 /** Who asks, and who reads an answer, gets this long. */
 const requestMs = 5000;
 const answerMs = 10_000;
 const endMs = 1000;
-const mostConnections = 64;
 const requestsAConnection = 100;
 /** The process that is replaced by this one may have the port still. */
 const bindAgainMs = 10_000;
 
 const busy = 'Too many readers ask for different things at once. Ask again in a second.\n';
 
+const otherHost = 'This is only served to who asks for it by a loopback address, or localhost.\n';
+const plain = 'text/plain; charset=utf-8';
+const contentTypes = { document: 'application/json', stream: 'application/x-ndjson', metrics: metricsType } as const;
+
 /** What a client is told of its server. */
 export interface ServerListener {
   /** It can be reached at this `host:port`. */
   readonly listening: (address: string) => void;
-  /** It cannot be reached, and why; tried again until the client ends. Told once. */
-  readonly failed: (warning: string) => void;
+  /** It cannot be reached, and why; tried again until the client ends. One of the server's clients is told, once; null: not this one. */
+  readonly failed: ((warning: string) => void) | null;
 }
 
 /**
@@ -41,17 +45,21 @@ export class StatisticsServer {
   readonly #clock: Clock;
   readonly #clients = new Map<ServedClient, ServerListener>();
   readonly #streams = new Set<StatisticsStream>();
-  readonly #names = new ClientNames();
+  readonly #names: ClientNames;
   readonly #connections = new Connections();
   readonly #renderings: Renderings;
   #server: Server | null = null;
   #bindAgain: Timer | null = null;
   #address = '';
+  /** Of this machine alone: a web page may have its own name lead here, and would read what its visitor may. */
+  #isLoopback = false;
   #warning = '';
+  #isTold = false;
 
   /** `listenOn` is `host:port`; port 0 is any that is free. */
-  constructor(listenOn: string, clock: Clock = systemClock) {
+  constructor(listenOn: string, names = new ClientNames(), clock: Clock = systemClock) {
     this.#listenOn = listenOn;
+    this.#names = names;
     this.#clock = clock;
     this.#renderings = new Renderings(clock);
   }
@@ -64,12 +72,11 @@ export class StatisticsServer {
     this.#clients.set(client, listener);
     if (this.#server === null && this.#bindAgain === null) this.#bind();
     if (this.#address !== '') listener.listening(this.#address);
-    else if (this.#warning !== '') listener.failed(this.#warning);
+    else this.#tellWarning();
     this.changed();
   }
 
   remove(client: ServedClient): void {
-    this.#names.forget(client);
     if (!this.#clients.delete(client)) return;
     if (this.isIdle) this.#end();
     else this.changed();
@@ -86,10 +93,12 @@ export class StatisticsServer {
     const limits = { headersTimeout: requestMs, requestTimeout: requestMs, keepAliveTimeout: requestMs };
     const server = createServer({ ...limits, connectionsCheckingInterval: 1000 });
     this.#server = server;
-    server.maxConnections = mostConnections;
     server.maxRequestsPerSocket = requestsAConnection;
     server.on('request', (request, response) => void this.#answer(request, response));
-    server.on('connection', (socket) => socket.unref());
+    server.on('connection', (socket) => {
+      socket.unref();
+      this.#connections.opened(socket);
+    });
     server.on('listening', () => this.#listening(server));
     server.on('error', (error) => this.#failed(server, messageOf(error)));
     const { host, port } = splitHostPort(this.#listenOn);
@@ -100,8 +109,10 @@ export class StatisticsServer {
 
   #listening(server: Server): void {
     if (server !== this.#server) return;
+    const { address, port } = server.address() as AddressInfo;
+    this.#isLoopback = isLoopback(address);
     try {
-      this.#address = advertised(this.#listenOn, (server.address() as AddressInfo).port);
+      this.#address = advertised(this.#listenOn, port);
     } catch (error) {
       this.#warn(messageOf(error));
       return;
@@ -120,8 +131,17 @@ export class StatisticsServer {
 
   #warn(cause: string): void {
     if (this.#warning !== '') return;
+    this.#isTold = false;
     this.#warning = `The statistics of this program cannot be served on ${this.#listenOn}: ${cause}`;
-    for (const { failed } of this.#clients.values()) failed(this.#warning);
+    this.#tellWarning();
+  }
+
+  /** A program with a hundred clients has one port that is taken. */
+  #tellWarning(): void {
+    if (this.#warning === '' || this.#isTold) return;
+    const [failed] = [...this.#clients.values()].flatMap((listener) => listener.failed ?? []);
+    this.#isTold = failed !== undefined;
+    failed?.(this.#warning);
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -129,24 +149,36 @@ export class StatisticsServer {
     response.on('error', () => {});
     await this.#connections.turn(request, response);
     if (request.socket.destroyed) return;
+    const limit = this.#clock.timer(answerMs, () => response.destroy(), { background: true });
+    response.once('close', () => limit.cancel());
     try {
-      const asked = readRequest(request.method ?? '', request.url ?? '');
-      if (asked.kind === 'stream') return this.#stream(response, asked, asked.intervalMs);
-      this.#limit(response);
-      if (asked.kind === 'unknown') return send(response, 404, 'text/plain; charset=utf-8', knownPaths);
+      const asked = readRequest(request.url ?? '');
+      const isHead = request.method === 'HEAD';
+      if (this.#isLoopback && !isLoopbackName(request.headers.host ?? '', this.#listenOn))
+        return send(response, 403, plain, otherHost);
+      if (asked.kind === 'unknown') return send(response, 404, plain, knownPaths);
+      if (!methods.includes(request.method ?? '')) {
+        response.setHeader('allow', methods.join(', '));
+        return send(response, 405, plain, knownPaths);
+      }
+      if (isHead) return head(response, contentTypes[asked.kind]);
+      if (asked.kind === 'stream') {
+        limit.cancel();
+        return this.#stream(response, asked, asked.intervalMs);
+      }
       const isDocument = asked.kind === 'document';
       const text = isDocument ? this.#document(asked) : this.#metrics();
-      if (text === null) return send(response, 503, 'text/plain; charset=utf-8', busy);
-      send(response, 200, isDocument ? 'application/json' : metricsType, await text);
+      if (text === null) return send(response, 503, plain, busy);
+      send(response, 200, contentTypes[asked.kind], await text);
     } catch (error) {
       // What goes wrong here is a fault of ours, and no reason for the program to end.
       if (response.headersSent) response.destroy();
-      else send(response, 500, 'text/plain; charset=utf-8', `${messageOf(error)}\n`);
+      else send(response, 500, plain, `${messageOf(error)}\n`);
     }
   }
 
   #stream(response: ServerResponse, selection: Selection, intervalMs: number): void {
-    response.writeHead(200, { 'content-type': 'application/x-ndjson', 'cache-control': 'no-store' });
+    response.writeHead(200, { 'content-type': contentTypes.stream, 'cache-control': 'no-store' });
     const stream = new StatisticsStream(response, () => this.#document(selection), intervalMs, this.#clock);
     this.#streams.add(stream);
     response.once('close', () => this.#streams.delete(stream));
@@ -161,11 +193,6 @@ export class StatisticsServer {
 
   #metrics(): Promise<Buffer> | null {
     return this.#renderings.text('metrics', () => renderMetrics(this.#clients.keys(), this.#names));
-  }
-
-  #limit(response: ServerResponse): void {
-    const timer = this.#clock.timer(answerMs, () => response.destroy(), { background: true });
-    response.once('close', () => timer.cancel());
   }
 
   #end(): void {
@@ -186,6 +213,17 @@ export class StatisticsServer {
 function advertised(listenOn: string, port: number): string {
   const { host } = splitHostPort(listenOn);
   return isAnyHost(host) ? figureOutListenOn(joinHostPort(host, port), thisMachine()) : joinHostPort(host, port);
+}
+
+/** By a `Host` header, or the lack of one: a browser always sends it. */
+function isLoopbackName(hostHeader: string, listenOn: string): boolean {
+  const { host } = splitHostPort(hostHeader);
+  return hostHeader === '' || isLoopback(host.toLowerCase()) || host === splitHostPort(listenOn).host;
+}
+
+function head(response: ServerResponse, contentType: string): void {
+  response.writeHead(200, { 'content-type': contentType, 'cache-control': 'no-store' });
+  response.end();
 }
 
 function send(response: ServerResponse, code: number, contentType: string, text: string | Buffer): void {

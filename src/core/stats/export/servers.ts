@@ -1,10 +1,13 @@
 import { joinHostPort, splitHostPort } from '../../dialects/address.js';
 import { LbctlError } from '../../model/errors.js';
 import type { ServedClient } from './client.js';
+import { ClientNames } from './client-names.js';
 import { type ServerListener, StatisticsServer } from './server.js';
 
 /** One for all clients of this process that are served on one address. */
 const servers = new Map<string, StatisticsServer>();
+/** Of all of them: a server ends when its clients are idle, their names do not. */
+const names = new ClientNames();
 
 /** A client that is served. */
 export interface Serving {
@@ -16,7 +19,7 @@ export interface Serving {
 
 /** Never throws and never waits: `listener` is told what came of it. */
 export function serveStatistics(listenOn: string, client: ServedClient, listener: ServerListener): Serving {
-  const server = servers.get(listenOn) ?? new StatisticsServer(listenOn);
+  const server = servers.get(listenOn) ?? new StatisticsServer(listenOn, names);
   servers.set(listenOn, server);
   server.add(client, listener);
   return {

@@ -3,8 +3,9 @@ import { expect, it } from 'vitest';
 import { createBalancer } from '../../../../src/core/balancer/policies.js';
 import { ManagedBalancer } from '../../../../src/core/grpc/policies/managed-balancer.js';
 import { ClientStatistics } from '../../../../src/core/stats/client-statistics.js';
+import { ClientNames } from '../../../../src/core/stats/export/client-names.js';
 import { statisticsDocument } from '../../../../src/core/stats/export/document.js';
-import { ClientNames, renderMetrics } from '../../../../src/core/stats/export/prometheus.js';
+import { renderMetrics } from '../../../../src/core/stats/export/prometheus.js';
 import type { ClientFigures } from '../../../../src/core/stats/figures.js';
 
 class Watched extends ClientStatistics {

@@ -122,9 +122,9 @@ describe('/statistics', () => {
     expect(answer).toMatchObject({ status: 404, type: 'text/plain; charset=utf-8' });
     expect(answer.text).toContain('GET /metrics');
     expect(answer.text).not.toContain('script');
-    expect((await fetch(`http://${at}/statistics`, { method: 'POST', body: 'x'.repeat(100_000) })).status).toBe(404);
+    expect((await fetch(`http://${at}/statistics`, { method: 'POST', body: 'x'.repeat(100_000) })).status).toBe(405);
     const odd = raw(at);
-    odd.socket.write('GET // HTTP/1.1\r\nhost: x\r\n\r\n');
+    odd.socket.write('GET // HTTP/1.1\r\nhost: localhost\r\n\r\n');
     await until(() => odd.text.startsWith('HTTP/1.1 404'), 2000, 'an answer');
     const broken = raw(at);
     broken.socket.write('\0\0\0\r\n\r\n');
@@ -133,14 +133,56 @@ describe('/statistics', () => {
   });
 });
 
+describe('a request', () => {
+  it('may look whether a path is there; any other method is refused with those there are', async () => {
+    const at = await served(counted('greet.rpc', ['a:1']).statistics);
+    const asked = async (method: string, path: string) => {
+      const response = await fetch(`http://${at}${path}`, { method });
+      const { status, headers } = response;
+      return [
+        status,
+        headers.get('content-type'),
+        headers.get('allow'),
+        method === 'HEAD' ? await response.text() : '',
+      ];
+    };
+    expect(await asked('HEAD', '/statistics')).toEqual([200, 'application/json', null, '']);
+    expect(await asked('HEAD', '/statistics/stream')).toEqual([200, 'application/x-ndjson', null, '']);
+    expect((await asked('HEAD', '/metrics'))[0]).toBe(200);
+    expect((await asked('HEAD', '/other'))[0]).toBe(404);
+    for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      expect(await asked(method, '/metrics')).toEqual([405, 'text/plain; charset=utf-8', 'GET, HEAD', '']);
+    }
+  });
+
+  it('of a page whose name leads to this machine is refused where only this machine may read', async () => {
+    const at = await served(counted('greet.rpc', ['a:1']).statistics);
+    const status = async (host: string | null, of = at) => {
+      const asking = raw(of);
+      const version = host === null ? 'HTTP/1.0\r\n' : `HTTP/1.1\r\nhost: ${host}\r\n`;
+      asking.socket.write(`GET /statistics ${version}connection: close\r\n\r\n`);
+      await until(() => asking.text.includes('\r\n\r\n'), 2000, 'an answer');
+      return Number(asking.text.split(' ')[1]);
+    };
+    for (const host of [at, 'localhost:80', 'LOCALHOST', '127.0.0.9', '[::1]:80', null])
+      expect(await status(host)).toBe(200);
+    for (const host of ['evil.example', '127.0.0.1.evil.example:80', 'localhost.evil', '10.0.0.1']) {
+      expect(await status(host)).toBe(403);
+    }
+    const { statistics } = counted('greet.rpc', ['a:1']);
+    const port = (await served(statistics, '0.0.0.0:0')).split(':')[1];
+    expect(await status('web-7.example', `127.0.0.1:${port}`)).toBe(200);
+  });
+});
+
 describe('/metrics', () => {
   it('is the text that Prometheus reads, with what was counted', async () => {
-    const { statistics, call } = counted('greet.rpc', ['a:1']);
+    const { statistics, call } = counted('greet.rpc', ['a:1'], { client: 'told' });
     const at = await served(statistics);
     for (const code of [0, 0, 14]) call(code);
     const { text, type } = await fetched(at, '/metrics');
     expect(type).toMatch(/^text\/plain; version=0\.0\.4/);
-    const labels = 'service="greet.rpc",client="shop",policy="p2c_ewma",address="a:1"';
+    const labels = 'service="greet.rpc",client="told",policy="p2c_ewma",address="a:1"';
     const lines = text.split('\n');
     expect(lines).toContain(`lbctl_client_attempts_total{${labels},code="OK"} 2`);
     expect(lines).toContain(`lbctl_client_attempts_total{${labels},code="UNAVAILABLE"} 1`);
@@ -157,18 +199,32 @@ describe('/metrics', () => {
     expect(buckets.map(([le]) => le)).toEqual(Array.from({ length: 16 }, (_, i) => expect.closeTo(0.0005 * 2 ** i, 9)));
   });
 
-  it('keeps apart two clients of one name, and each keeps its name when the other ends', async () => {
-    const first = counted('greet.rpc', ['a:1']);
-    const second = counted('greet.rpc', ['a:1']);
+  it('keeps apart two clients of one name, and each keeps its name for its life', async () => {
+    const [first, second] = [1, 2].map(() => counted('greet.rpc', ['a:1'], { client: 'twin' }));
+    if (!first || !second) throw new Error('two');
+    first.call();
     const at = await served(first.statistics);
     await served(second.statistics);
-    const names = async () => {
-      const { text } = await fetched(at, '/metrics');
-      return [...text.matchAll(/^lbctl_client_picks_total\{.*client="([^"]*)"/gm)].map(([, name]) => name);
+    const series = async (from: string) => {
+      const { text } = await fetched(from, '/metrics');
+      const found = text.matchAll(/^lbctl_client_picks_total\{.*client="(twin[^"]*)".*\} (\d+)/gm);
+      return [...found].map(([, name, picks]) => `${name}: ${picks}`);
     };
-    expect(await names()).toEqual(['shop', 'shop-2']);
+    expect(await series(at)).toEqual(['twin: 1', 'twin-2: 0']);
     first.statistics.end();
-    expect(await names()).toEqual(['shop-2']);
+    expect(await series(at)).toEqual(['twin-2: 0']);
+    second.statistics.end();
+    // Both channels were idle, and the second is back first: what counts is there still, what serves it is new.
+    const again = (of: { readonly balancer: ManagedBalancer }) => {
+      const statistics = new ClientStatistics('p2c_ewma', of.balancer);
+      statistics.identify({ service: 'greet.rpc', client: 'twin' });
+      endings.push(() => statistics.end());
+      return statistics;
+    };
+    const later = await served(again(second));
+    expect(await series(later)).toEqual(['twin-2: 0']);
+    await served(again(first));
+    expect(await series(later)).toEqual(['twin-2: 0', 'twin: 1']);
   });
 });
 
@@ -259,13 +315,13 @@ describe('/statistics/stream', () => {
 });
 
 describe('a port that is taken', () => {
-  it('disturbs nobody, is said once to each client, and is tried again', async () => {
+  it('disturbs nobody, is said once, and is tried again', async () => {
     const blocker = createServer();
     await new Promise<void>((resolve) => blocker.listen(0, '127.0.0.1', resolve));
     endings.push(() => blocker.close());
     const taken = `127.0.0.1:${(blocker.address() as AddressInfo).port}`;
     const clock = new ManualClock();
-    const server = new StatisticsServer(taken, clock);
+    const server = new StatisticsServer(taken, undefined, clock);
     const told: string[] = [];
     const clients = [counted('greet.rpc', ['a:1']), counted('user.rpc', ['b:1'])].map(({ statistics }) => statistics);
     const add = (index: number) => {
@@ -280,17 +336,16 @@ describe('a port that is taken', () => {
     add(0);
     await until(() => told.length === 1, 2000, 'a warning');
     add(1);
-    expect(told).toEqual([
-      expect.stringContaining(`0: The statistics of this program cannot be served on ${taken}`),
-      told[1],
-    ]);
-    expect(told[1]).toBe(`1${told[0]?.slice(1)}`);
     await clock.advance(10_000);
     await clock.advance(10_000);
     await new Promise((resolve) => blocker.close(resolve));
     await clock.advance(10_000);
-    await until(() => told.length === 4, 2000, 'another try');
-    expect(told.slice(2)).toEqual([`0 on ${taken}`, `1 on ${taken}`]);
+    await until(() => told.length === 3, 2000, 'another try');
+    expect(told).toEqual([
+      expect.stringContaining(`0: The statistics of this program cannot be served on ${taken}`),
+      `0 on ${taken}`,
+      `1 on ${taken}`,
+    ]);
     for (const client of clients) server.remove(client);
     await clock.advance(1000);
     expect(clock.pending).toBe(0);
@@ -309,16 +364,30 @@ describe('a port that is taken', () => {
   });
 });
 
-it('takes 64 connections, and ends those that do not ask within some seconds', async () => {
+it('has 64 connections; those that ask nothing make room for a new one, and end within some seconds', async () => {
   const at = await served(counted('greet.rpc', ['a:1']).statistics);
-  const silent = Array.from({ length: 64 }, () => raw(at));
-  for (const { socket } of silent) socket.write('GET /statistics HTTP/1.1\r\n');
-  await until(() => silent.every(({ socket }) => !socket.connecting), 2000, 'connections');
+  const reading = read(at, '?intervalMs=100');
+  await until(() => reading.documents.length > 0, 2000, 'a reader');
+  const silent: ReturnType<typeof raw>[] = [];
+  for (let count = 0; count < 100; count++) {
+    const one = raw(at);
+    one.socket.write('GET /statistics HTTP/1.1\r\n');
+    silent.push(one);
+    await until(() => !one.socket.connecting, 2000, 'a connection');
+  }
+  await until(() => silent.filter(({ isClosed }) => isClosed).length === 37, 2000, 'the end of those too many');
+  expect(silent.slice(0, 37).every(({ isClosed }) => isClosed)).toBe(true);
+  expect((await documentAt(at)).clients).toHaveLength(1);
+  await until(() => silent.every(({ isClosed }) => isClosed), 10_000, 'the end of the silent ones');
+  expect(reading.isEnded).toBe(false);
+});
+
+it('refuses a new connection while all are answered', async () => {
+  const at = await served(counted('greet.rpc', ['a:1']).statistics);
+  const readings = Array.from({ length: 64 }, () => read(at, '?intervalMs=100'));
+  await until(() => readings.every(({ documents }) => documents.length > 0), 5000, 'all readers');
   const more = raw(at);
   await until(() => more.isClosed, 2000, 'the end of one too many');
-  expect(silent.filter(({ isClosed }) => isClosed)).toEqual([]);
-  await until(() => silent.every(({ isClosed }) => isClosed), 10_000, 'the end of the silent ones');
-  expect((await documentAt(at)).clients).toHaveLength(1);
 });
 
 describe('one that asks a lot', () => {
