@@ -19,13 +19,16 @@ interface Row {
   readonly totals: InstanceTotals;
 }
 
+/** With the first scrape: most programs never ask. */
+export const loadLibrary = () => import('prom-client');
+
 /**
- * The text of `/metrics`. The library is loaded with the first: most programs never ask. Two clients that have service,
- * policy and name in common would be one series: all but the first get a number behind their name.
+ * The text of `/metrics`. Two clients that have service, policy and name in common would be one series: all but the first
+ * get a number behind their name.
  */
 export async function renderMetrics(clients: Iterable<ServedClient>, names: ClientNames): Promise<string> {
   // By its default: that is what is left of a CommonJS module in the bundle.
-  const { default: prometheus } = await import('prom-client');
+  const { default: prometheus } = await loadLibrary();
   const { Registry, Counter, Gauge } = prometheus;
   const registry = new Registry();
   const options = { registers: [registry], labelNames };

@@ -9,7 +9,7 @@ import type { ServedClient } from './client.js';
 import { ClientNames } from './client-names.js';
 import { Connections } from './connections.js';
 import { type Selection, statisticsDocument } from './document.js';
-import { metricsType, renderMetrics } from './prometheus.js';
+import { loadLibrary, metricsType, renderMetrics } from './prometheus.js';
 import { Renderings } from './renderings.js';
 import { knownPaths, methods, readRequest } from './request.js';
 import { StatisticsStream } from './stream.js';
@@ -167,9 +167,9 @@ export class StatisticsServer {
         return this.#stream(response, asked, asked.intervalMs);
       }
       const isDocument = asked.kind === 'document';
-      const text = isDocument ? this.#document(asked) : this.#metrics();
+      const text = await (isDocument ? this.#document(asked) : this.#metrics());
       if (text === null) return send(response, 503, plain, busy);
-      send(response, 200, contentTypes[asked.kind], await text);
+      send(response, 200, contentTypes[asked.kind], text);
     } catch (error) {
       // What goes wrong here is a fault of ours, and no reason for the program to end.
       if (response.headersSent) response.destroy();
@@ -191,7 +191,9 @@ export class StatisticsServer {
     });
   }
 
-  #metrics(): Promise<Buffer> | null {
+  async #metrics(): Promise<Buffer | null> {
+    // Not counted in: it takes as long as many texts do, once.
+    await loadLibrary();
     return this.#renderings.text('metrics', () => renderMetrics(this.#clients.keys(), this.#names));
   }
 
