@@ -9,11 +9,6 @@ export async function endProcess(code: number): Promise<never> {
   for (let waited = 0; isReading() && waited < settleMs; waited += lookAgainMs) {
     await new Promise((resolve) => setTimeout(resolve, lookAgainMs));
   }
-  return endProcessNow(code);
-}
-
-/** As `endProcess`, without a grace for a read that is about to end. */
-export function endProcessNow(code: number): never {
   if (isReading()) process.kill(process.pid, 'SIGKILL');
   return process.exit(code);
 }

@@ -1,5 +1,5 @@
 import { once, setMaxListeners } from 'node:events';
-import { endProcess, endProcessNow } from './end-process.js';
+import { endProcess } from './end-process.js';
 import { type EndingSignal, endingSignals, exitCodeOfSignal } from './exit-codes.js';
 
 export type Interruption = EndingSignal | 'EPIPE';
@@ -78,7 +78,7 @@ export class Lifetime {
     }
     if (this.#interruption !== null) {
       // A pipe that broke goes on breaking with every line; only a person who asks twice is impatient.
-      if (cause !== 'EPIPE') endProcessNow(exitCodeOfSignal(cause));
+      if (cause !== 'EPIPE') void endProcess(exitCodeOfSignal(cause));
       return;
     }
     this.#interruption = cause;
