@@ -9,7 +9,7 @@ import { ensureBuilt, ensureInstalled, main, root, which } from './steps.mjs';
 const columns = 116;
 const rows = 18;
 /** Long enough for the slow instance to lose its share, for the failing one to be ejected, and for a pause to be seen. */
-const watchMs = 9000;
+const watchMs = 13_000;
 const pausedForMs = 2500;
 
 const cell = { width: 8.43, height: 18, padding: 14 };
@@ -31,7 +31,7 @@ await main(async () => {
   try {
     tmux('new-session', '-d', '-x', String(columns), '-y', String(rows), `${run} demo --listen 127.0.0.1:0`);
     await delay(watchMs);
-    const [, endpoint] = /--endpoints (\S+)|(http:\S+)/.exec(tmux('capture-pane', '-p')) ?? [];
+    const [, endpoint] = /(http:[^\s·]+)/.exec(tmux('capture-pane', '-p')) ?? [];
     if (endpoint)
       execFileSync(process.execPath, [
         path.join(root, 'bin/run.js'),
