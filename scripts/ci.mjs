@@ -11,7 +11,7 @@ const ofTheServer = ['test/contract', 'test/faults/cases', 'test/faults/etcd', '
 const wholeProcesses = ['test/e2e/process', 'test/e2e/demo', 'test/e2e/library', 'test/e2e/examples'];
 /** What the newest Node could break: whole programs, and the parts that live on Node's sockets and gRPC. */
 const newerNodes = {
-  24: ['test/cli', 'test/core/etcd', 'test/core/grpc', 'test/core/k8s', 'test/embedded', ...wholeProcesses],
+  24: ['test/cli', 'test/core/etcd', 'test/core/grpc', 'test/core/k8s', 'test/ui', 'test/embedded', ...wholeProcesses],
 };
 
 await main(() => {

@@ -1,6 +1,7 @@
 // Finds a real etcd for the tests, or installs one: LBCTL_TEST_ETCD, PATH, apt, or a build with Go.
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { aptInstall } from './apt.mjs';
 import { quietStep, root, which } from './steps.mjs';
 
 /** The version that the slower suites are run against besides Debian's, where Go is there to build it. */
@@ -15,24 +16,9 @@ export function ensureEtcd() {
   }
   const found = which('etcd');
   if (found) return found;
-  if (which('apt-get')) {
-    const root = process.getuid?.() === 0 ? [] : ['sudo', '-n'];
-    const apt = (...args) => {
-      const [command, ...rest] = [...root, 'apt-get', ...args];
-      quietStep(`apt-get ${args[0]} ${args.at(-1)}`, command, rest, {
-        env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
-      });
-    };
-    try {
-      apt('update', '-q');
-      // etcdctl comes in the same package up to Debian 11, in etcd-client from Debian 12 on.
-      apt('install', '-q', '-y', '--no-install-recommends', 'etcd-server', 'etcd-client');
-      const installed = which('etcd');
-      if (installed) return installed;
-    } catch (error) {
-      process.stderr.write(`  ${error.message}\n`);
-    }
-  }
+  // etcdctl comes in the same package up to Debian 11, in etcd-client from Debian 12 on.
+  const installed = aptInstall('etcd-server', 'etcd-client') && which('etcd');
+  if (installed) return installed;
   if (which('go')) return buildEtcd(newestEtcd);
   throw new Error(
     'The tests need a real etcd and none was found or could be installed.\n' +

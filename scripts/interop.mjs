@@ -18,6 +18,7 @@ const programs = {
   'gozero-1.8.5': goZero('1.8.5', 'before_1_10'),
   kratos: { module: 'kratos', args: [] },
   naming: { module: 'naming', args: [] },
+  promlint: { module: 'promlint', args: [] },
 };
 // Unoptimised code compiles in two thirds of the time. Not `all`: the standard library is shared with other builds.
 const quick = ['github.com', 'google.golang.org', 'go.opentelemetry.io', 'go.etcd.io', 'go.uber.org', 'gopkg.in'].map(

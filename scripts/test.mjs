@@ -5,10 +5,12 @@ await main(async () => {
   ensureInstalled();
   ensureBuilt();
   const { ensureEtcd } = await import('./etcd.mjs');
+  const { ensureTmux } = await import('./tmux.mjs');
   const { counted, finish, suite } = await import('./suites.mjs');
   const { checks } = await import('./check.mjs');
   const etcd = ensureEtcd();
   process.stderr.write(`  etcd: ${etcd}\n`);
+  ensureTmux();
   for (const check of checks) counted(check);
   suite('unit, contract and end-to-end tests', ['unit', 'contract', 'e2e'], { etcd });
   suite('calls under load', ['load'], { etcd });

@@ -61,5 +61,14 @@ export type { KubernetesSettings } from './core/k8s/settings.js';
 export { type Clock, type Rng, systemClock, systemRng, type Timer } from './core/model/clock.js';
 export { type ErrorCode, errorCodes, isLbctlError, LbctlError } from './core/model/errors.js';
 export type { DialectName, Instance, Lease, Note, Owner, Pause } from './core/model/instance.js';
+export type { StatisticsDocument } from './core/stats/export/document.js';
+export type {
+  ClientFigures,
+  Compared,
+  InstanceFigures,
+  LatencyPercentiles,
+  PickTrace,
+  WindowFigures,
+} from './core/stats/figures.js';
 export { Observer, type ObserverOptions } from './core/stats/observer.js';
 export { type RegisterOptions, type Registration, register } from './library/register.js';

@@ -2,13 +2,13 @@ import type { Interfaces } from '@oclif/core';
 import { Command } from '@oclif/core/command';
 import type { Etcd, EtcdSettings } from '../core/etcd/port.js';
 import type { LbctlError } from '../core/model/errors.js';
+import { sanitise } from '../core/model/sanitise.js';
 import { resolveSettings } from './connection/settings.js';
 import { renderError } from './errors.js';
 import { exitCodeOf } from './exit-codes.js';
 import { type ConnectionFlagValues, formatOf, type OutputFormat } from './flags.js';
 import { type Lifetime, lifetime } from './lifetime.js';
 import { createStyle, type Style } from './output/colour.js';
-import { sanitise } from './output/sanitise.js';
 import { document, toJson, toNdjson, toYaml } from './output/structured.js';
 
 /** How people see a result: how wide, in which colours, and as of when. */

@@ -1,7 +1,7 @@
 import { Config } from '@oclif/core/config';
 import { getHelpFlagAdditions, loadHelpClass, normalizeArgv } from '@oclif/core/help';
 import { LbctlError } from '../core/model/errors.js';
-import { similarNames } from './similar.js';
+import { similarNames } from '../core/model/similar.js';
 
 /** Brings the module of a verb; for bin/dev.js, which has it from the sources instead of the last build. */
 export type LoadVerb = (id: string) => Promise<{ default: { run(argv: string[], config: Config): Promise<unknown> } }>;

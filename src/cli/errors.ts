@@ -1,6 +1,6 @@
 import { LbctlError, messageOf } from '../core/model/errors.js';
+import { sanitise, sanitiseLines } from '../core/model/sanitise.js';
 import { exitCodeOf } from './exit-codes.js';
-import { sanitise, sanitiseLines } from './output/sanitise.js';
 import { document, toJson } from './output/structured.js';
 
 /** Whether the arguments before `--` ask for JSON: decided without oclif, whose own parsing may be what failed. */

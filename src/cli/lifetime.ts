@@ -1,4 +1,5 @@
 import { once, setMaxListeners } from 'node:events';
+import { endProcess } from './end-process.js';
 import { type EndingSignal, endingSignals, exitCodeOfSignal } from './exit-codes.js';
 
 export type Interruption = EndingSignal | 'EPIPE';
@@ -77,13 +78,13 @@ export class Lifetime {
     }
     if (this.#interruption !== null) {
       // A pipe that broke goes on breaking with every line; only a person who asks twice is impatient.
-      if (cause !== 'EPIPE') process.exit(exitCodeOfSignal(cause));
+      if (cause !== 'EPIPE') void endProcess(exitCodeOfSignal(cause));
       return;
     }
     this.#interruption = cause;
     this.#controller.abort(new Error(cause));
     if (this.#finishesByItself) return;
-    void this.close().then(() => process.exit(this.exitCode));
+    void this.close().then(() => endProcess(this.exitCode));
   }
 
   /** Runs the clean-ups once; never throws, never takes longer than the limit. */

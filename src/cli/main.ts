@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { LoadVerb } from './dispatch.js';
+import { endProcess } from './end-process.js';
 import { asksForJson, renderError, toLbctlError } from './errors.js';
 import { exitCodeOf } from './exit-codes.js';
 import { lifetime } from './lifetime.js';
@@ -16,7 +17,7 @@ export async function main(binUrl: string, options: { loadVerb?: LoadVerb } = {}
   const code = await run(argv, binUrl, options.loadVerb);
   await lifetime.close();
   await written(process.stdout);
-  process.exit(lifetime.isExiting ? lifetime.exitCode : code);
+  await endProcess(lifetime.isExiting ? lifetime.exitCode : code);
 }
 
 async function run(argv: string[], binUrl: string, loadVerb: LoadVerb | undefined): Promise<number> {

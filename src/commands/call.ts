@@ -4,6 +4,7 @@ import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { callRequest } from '../cli/call/request.js';
 import { callText } from '../cli/call/text.js';
 import { connectionFlags, outputFlags } from '../cli/flags.js';
+import { isLiveScreen } from '../cli/output/live.js';
 
 const list = { multiple: true, multipleNonGreedy: true } as const;
 
@@ -60,7 +61,7 @@ export default class Call extends BaseCommand {
       import('../cli/call/progress.js'),
     ]);
     const tell = (line: string) => this.tell(line);
-    const isTerminal = process.stderr.isTTY === true && this.format === 'table';
+    const screen = this.format === 'table' && isLiveScreen(process.env) && process.stderr.isTTY ? process.stderr : null;
     const { results, error } = await callService(args.service, request, {
       lifetime: this.lifetime,
       etcd: async (endpoints = flags.endpoints) => {
@@ -68,7 +69,7 @@ export default class Call extends BaseCommand {
         return { settings, connection: await this.open(settings) };
       },
       tell,
-      progress: new Progress(isTerminal, (text) => void process.stderr.write(text), tell),
+      progress: new Progress(screen, tell),
     });
     const [only] = results;
     return {

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { outputFlags } from '../cli/flags.js';
+import { canDrawLive, settleColours } from '../cli/output/live.js';
 import { parseDuration } from '../core/model/duration.js';
 
 export default class Demo extends BaseCommand {
@@ -26,7 +27,7 @@ export default class Demo extends BaseCommand {
 
   protected async perform(): Promise<Outcome> {
     const { flags } = await this.parse(Demo);
-    const { canDrawLive, checkDuration, runDemo, settleColours } = await import('../cli/demo/run.js');
+    const { checkDuration, runDemo } = await import('../cli/demo/run.js');
     settleColours(process.env);
     return runDemo({
       listen: flags.listen,

@@ -63,7 +63,7 @@ describe('the record of a gRPC client', () => {
       pid: it.pid,
       policy: 'p2c_ewma',
       inFlight: new Map(),
-      statistics: '',
+      statistics: expect.stringMatching(/^127\.0\.0\.1:\d+$/),
     });
     expect(record.id).toMatch(/^shop-/);
     const put = await etcdctl(etcd.endpoint, 'put', `${name}/2`, server.address, '-w', 'json');

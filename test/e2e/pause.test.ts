@@ -140,7 +140,7 @@ test('--dry-run shows the plan and changes nothing', async () => {
 
 test.each([
   [['pause', 'user.rpc', '10.9.9.9:1'], 3, 'NOT_FOUND'],
-  [['resume', 'nobody.rpc', 'x'], 3, 'NOT_FOUND'],
+  [['resume', 'nobody.rpc', 'x'], 3, 'NO_INSTANCE'],
   [['pause', 'user.rpc'], 2, 'USAGE'],
   [['pause', 'user.rpc', '10.0.0.1:80', '--for', 'soon'], 2, 'USAGE'],
   [['pause', 'user.rpc', '10.0.0.1:80', '--nope'], 2, 'USAGE'],
@@ -149,6 +149,15 @@ test.each([
   const { code: actual, stderr } = await lbctl(...args, '--json');
   expect(actual).toBe(exitCode);
   expect(JSON.parse(stderr).error).toMatchObject({ code, exitCode });
+});
+
+test.each([
+  ['pause', '10.0.0.1:80'],
+  ['drain', '10.0.0.1:80'],
+  ['roll', '--', 'true'],
+])('%s of a service whose name is misspelt tells the name', async (verb, ...rest) => {
+  const { code, stderr } = await lbctl(verb, 'usr.rpc', ...rest);
+  expect({ code, stderr }).toEqual({ code: 3, stderr: expect.stringContaining('Did you mean user.rpc?') });
 });
 
 test("a go-zero server's instance is refused with exit 7 until somebody says how", async () => {

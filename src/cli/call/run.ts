@@ -1,3 +1,4 @@
+import { noInstances } from '../../core/discovery/no-instances.js';
 import { readService } from '../../core/discovery/read.js';
 import type { Etcd, EtcdSettings } from '../../core/etcd/port.js';
 import { Caller, type CallerOptions } from '../../core/grpc/calls/caller.js';
@@ -13,7 +14,6 @@ import { systemClock } from '../../core/model/clock.js';
 import { LbctlError } from '../../core/model/errors.js';
 import { type CallFigures, CallStatistics, runCalls } from '../../core/operations/call.js';
 import type { Lifetime } from '../lifetime.js';
-import { noInstances } from '../no-instances.js';
 import type { Progress } from './progress.js';
 import type { CallRequest } from './request.js';
 
@@ -140,6 +140,7 @@ function optionsOf({ etcd }: Destination, settings: ClientSettings): CallerOptio
 
 interface Run {
   readonly policy: string;
+  readonly state: ClientState;
   readonly caller: Caller;
   readonly method: CallMethod;
   readonly statistics: CallStatistics;
@@ -175,7 +176,7 @@ function prepare(to: Destination, policy: string, method: CallMethod, request: C
     return caller.call(key === undefined ? [] : [['x-lb-hash-key', key]]);
   };
   const go = () => runCalls(request.plan, call, statistics, { clock: systemClock, signal });
-  return { policy, caller, method, statistics, go };
+  return { policy, state, caller, method, statistics, go };
 }
 
 function resultOf(durationMs: number, { policy, statistics, method }: Run, service: string): CallResult {

@@ -1,6 +1,6 @@
+import { sanitise } from '../../core/model/sanitise.js';
 import type { Latencies, NodeFigures } from '../../core/operations/call.js';
 import type { View } from '../base-command.js';
-import { sanitise } from '../output/sanitise.js';
 import { type Column, table } from '../output/table.js';
 import type { CallResult } from './run.js';
 

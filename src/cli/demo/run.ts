@@ -2,66 +2,42 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatDuration } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
-import type { TrafficRow } from '../../core/model/traffic.js';
-import { trafficColumns } from '../../ui/traffic-columns.js';
+import { sanitise } from '../../core/model/sanitise.js';
 import type { Outcome } from '../base-command.js';
+import { frameText } from '../dashboard/text.js';
 import type { Lifetime } from '../lifetime.js';
-import { wantsColour } from '../output/colour.js';
-import { type Column, table } from '../output/table.js';
-import { demoService, startDemo } from './session.js';
+import { type DemoSession, demoClients, demoService, startDemo } from './session.js';
 
 export interface DemoRequest {
   readonly listen: string | undefined;
   /** Absent: until it is stopped on a terminal, `unattendedMs` elsewhere. */
   readonly durationMs: number | undefined;
   readonly version: string;
-  /** Draw a live table: stdout and stdin are a terminal that can. */
+  /** Open the dashboard: stdout and stdin are a terminal that can. */
   readonly live: boolean;
   readonly lifetime: Lifetime;
   readonly tell: (line: string) => void;
 }
 
 const unattendedMs = 10_000;
+const refreshMs = 1000;
 
-/** The order of the columns is their importance. */
-const columns: ReadonlyArray<Column<TrafficRow>> = trafficColumns.map(({ title, value }, index) => ({
-  title,
-  value,
-  ...(index > 0 ? { dropOrder: index } : {}),
-}));
-
-/** Runs the demo to its end; the outcome is what the traffic met. */
+/** Runs the demo to its end; the outcome is what the traffic met last. */
 export async function runDemo(request: DemoRequest): Promise<Outcome> {
-  const { lifetime, tell } = request;
-  const session = await startDemo(request.listen, request.version);
+  const { lifetime, tell, live, durationMs } = request;
+  const session = await startDemo(request.listen, { version: request.version, intervalMs: refreshMs, lifetime });
   lifetime.defer(() => session.close());
-  const flag = session.endpoint === 'http://127.0.0.1:2379' ? '' : ` --endpoints ${session.endpoint}`;
-  const self = ownName(process.argv[1] ?? '');
-  const hints = [
-    'In another terminal:',
-    `  ${self} list ${demoService}${flag}`,
-    `  ${self} watch ${demoService}${flag}`,
-    `  ${self} pause ${demoService} ${session.view().rows[0]?.address}${flag} --for 15s`,
-    `  ${self} pick ${demoService} --key user:42${flag}`,
-  ];
-  const { durationMs } = request;
+  const limitMs = durationMs ?? (live ? undefined : unattendedMs);
   const ended = new AbortController();
-  const limitMs = durationMs ?? (request.live ? undefined : unattendedMs);
   const limit = limitMs === undefined ? undefined : setTimeout(() => ended.abort(), limitMs);
   const signal = AbortSignal.any([ended.signal, lifetime.signal]);
+  const hints = hintsOf(session.endpoint);
+  let commands: readonly string[] = [];
   try {
-    if (request.live) {
-      tell('An etcd API in memory, five instances (one slow, one failing), 100 calls a second. q ends it.');
-      const { showLive } = await import('../../ui/live.js');
-      const how = await showLive({
-        view: session.view,
-        hints: [...hints, '  q quits'],
-        stdout: process.stdout,
-        signal,
-      });
-      if (how === 'interrupted') lifetime.interrupt('SIGINT');
-    } else {
-      tell(`An etcd API in memory at ${session.endpoint}, five instances (one slow, one failing), 100 calls a second.`);
+    if (live) commands = await showLive(session, hints, signal, lifetime);
+    else {
+      tell(`An etcd API in memory at ${session.endpoint}, five instances (one slow, one failing, one that comes and`);
+      tell(`goes), and ${demoClients.length} clients that call them.`);
       for (const hint of hints) tell(hint);
       tell(`Running for ${formatDuration(limitMs ?? 0)}…`);
       await delay(2 ** 31 - 1, undefined, { signal }).catch(() => {});
@@ -69,25 +45,51 @@ export async function runDemo(request: DemoRequest): Promise<Outcome> {
   } finally {
     clearTimeout(limit);
   }
-  const view = session.view();
+  const frame = session.dashboard.frame();
   await session.close();
-  return { document: view, text: ({ style, width }) => table(columns, view.rows, { style, width }) };
+  return {
+    document: frame,
+    text: async (view) =>
+      `${await frameText(frame, view)}${commands.map((command) => `${sanitise(command)}\n`).join('')}`,
+  };
+}
+
+async function showLive(
+  session: DemoSession,
+  hints: readonly string[],
+  signal: AbortSignal,
+  lifetime: Lifetime,
+): Promise<readonly string[]> {
+  const { showDashboard } = await import('../../ui/dashboard/show.js');
+  const { how, commands } = await showDashboard({
+    open: async () => session.dashboard,
+    opening: { service: demoService, context: session.endpoint, source: 'observers', isReplay: false },
+    actions: session.actions,
+    intervalMs: refreshMs,
+    hints,
+    stdin: process.stdin,
+    stdout: process.stdout,
+    signal,
+  });
+  if (how === 'interrupted') lifetime.interrupt('SIGINT');
+  return commands;
+}
+
+function hintsOf(endpoint: string): readonly string[] {
+  const self = ownName(process.argv[1] ?? '');
+  const flag = endpoint === 'http://127.0.0.1:2379' ? '' : ` --endpoints ${endpoint}`;
+  return [
+    'In another terminal:',
+    `  ${self} pause ${demoService} steady${flag} --for 15s`,
+    `  ${self} watch ${demoService}${flag}`,
+    `  ${self} list ${demoService}${flag}`,
+    `  ${self} pick ${demoService}${flag} --key user:42`,
+  ];
 }
 
 /** How this program was called, so that the same works again: a clone has no `lbctl` on the PATH. */
 function ownName(script: string): string {
   return path.basename(script) === 'run.js' ? `node ${path.relative(process.cwd(), script)}` : 'lbctl';
-}
-
-/** Whether a live table can be drawn here. */
-export function canDrawLive(env: Readonly<Record<string, string | undefined>>): boolean {
-  const terminal = process.stdout.isTTY === true && process.stdin.isTTY === true;
-  return terminal && env.TERM !== 'dumb' && !env.CI;
-}
-
-/** ink asks chalk for colours, and chalk does not know NO_COLOR. To be called before ink is loaded. */
-export function settleColours(env: Record<string, string | undefined>): void {
-  if (!wantsColour(true, env)) env.FORCE_COLOR = '0';
 }
 
 /** @throws USAGE when the demo could never show anything. */

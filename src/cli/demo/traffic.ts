@@ -1,100 +1,42 @@
-import { Agent, request } from 'node:http';
-import type { Balancer, Candidate } from '../../core/balancer/balancer.js';
-import type { Clock, Timer } from '../../core/model/clock.js';
-import type { LbctlError } from '../../core/model/errors.js';
+import { Caller } from '../../core/grpc/calls/caller.js';
+import { clientOptions } from '../../core/grpc/client/client-options.js';
+import { systemClock } from '../../core/model/clock.js';
+import { CallStatistics, runCalls } from '../../core/operations/call.js';
 
-/** gRPC status codes that an HTTP answer stands for here. */
-const ok = 0;
-const internal = 13;
-const deadlineExceeded = 4;
-const unavailable = 14;
-
+/** Beyond this many calls in flight a client starts none: a stuck instance must not eat the process. */
+const mostInFlight = 200;
 const deadlineMs = 2000;
-/** Beyond this many calls in flight a call is not started: a stuck instance must not eat the process. */
-const maxInFlight = 500;
 
-export interface CallCounts {
-  calls: number;
-  errors: number;
-  inFlight: number;
-  totalMs: number;
+export interface TrafficOptions {
+  readonly target: string;
+  readonly path: string;
+  readonly policy: string;
+  /** One client each. */
+  readonly clients: readonly string[];
+  /** Of each client. */
+  readonly callsPerSecond: number;
 }
 
-/** Calls a service at a steady rate through a balancer, and counts what comes back from whom. */
-export class Traffic {
-  readonly counts = new Map<string, CallCounts>();
-  readonly #agent = new Agent({ keepAlive: true });
-  #timer: Timer | null = null;
-  #inFlight = 0;
-  #started = 0;
-  #startedAt = 0;
-
-  constructor(
-    private readonly balancer: Balancer<Candidate>,
-    private readonly callsPerSecond: number,
-    private readonly clock: Clock,
-  ) {}
-
-  start(): void {
-    this.#startedAt = this.clock.monotonic();
-    this.#tick();
-  }
-
-  stop(): void {
-    this.#timer?.cancel();
-    this.#agent.destroy();
-  }
-
-  #tick(): void {
-    // By the clock, not by the timer: a late timer is made up for, so the rate holds.
-    const due = Math.floor(((this.clock.monotonic() - this.#startedAt) / 1000) * this.callsPerSecond);
-    for (; this.#started < due; this.#started++) if (this.#inFlight < maxInFlight) this.#call(String(this.#started));
-    this.#timer = this.clock.timer(10, () => this.#tick());
-  }
-
-  #call(key: string): void {
-    let picked: ReturnType<Balancer<Candidate>['pick']>;
-    try {
-      picked = this.balancer.pick({ key });
-    } catch (error) {
-      if ((error as LbctlError).code === 'NO_INSTANCE') return;
-      throw error;
-    }
-    const { address } = picked.instance;
-    const counts = this.#countsOf(address);
-    const sentAt = this.clock.monotonic();
-    counts.inFlight++;
-    this.#inFlight++;
-    let ended = false;
-    const end = (code: number) => {
-      if (ended) return;
-      ended = true;
-      counts.inFlight--;
-      this.#inFlight--;
-      counts.calls++;
-      counts.totalMs += this.clock.monotonic() - sentAt;
-      if (code !== ok) counts.errors++;
-      picked.done({ code });
-    };
-    const call = request(`http://${address}/`, { agent: this.#agent, timeout: deadlineMs }, (response) => {
-      response.resume();
-      response.on('end', () => end(response.statusCode === 200 ? ok : internal));
-      response.on('error', () => end(unavailable));
+/** Clients that call a service at a steady rate, as other programs would: each has connections and a balancer of its own. */
+export function startTraffic(options: TrafficOptions): { stop(): Promise<void> } {
+  const ending = new AbortController();
+  const method = { path: options.path, request: Buffer.alloc(0), verdict: () => null, answers: [] };
+  const runs = options.clients.map(async (observe) => {
+    const caller = new Caller({
+      target: options.target,
+      options: { ...clientOptions({ policy: options.policy, observe }), 'grpc.use_local_subchannel_pool': 1 },
+      method,
+      timeoutMs: deadlineMs,
+      metadata: [],
     });
-    call.on('timeout', () => {
-      end(deadlineExceeded);
-      call.destroy();
-    });
-    call.on('error', () => end(unavailable));
-    call.end();
-  }
-
-  #countsOf(address: string): CallCounts {
-    let counts = this.counts.get(address);
-    if (!counts) {
-      counts = { calls: 0, errors: 0, inFlight: 0, totalMs: 0 };
-      this.counts.set(address, counts);
-    }
-    return counts;
-  }
+    const plan = { rps: options.callsPerSecond, concurrency: mostInFlight, count: null, durationMs: null };
+    ending.signal.addEventListener('abort', () => caller.close(), { once: true });
+    await runCalls(plan, () => caller.call(), new CallStatistics(), { clock: systemClock, signal: ending.signal });
+  });
+  return {
+    stop: async () => {
+      ending.abort();
+      await Promise.all(runs);
+    },
+  };
 }

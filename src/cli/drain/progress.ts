@@ -1,6 +1,6 @@
 import { formatDuration } from '../../core/model/duration.js';
+import { sanitise } from '../../core/model/sanitise.js';
 import type { DrainProgress } from '../../core/operations/drain/wait.js';
-import { sanitise } from '../output/sanitise.js';
 
 const refreshMs = 1000;
 

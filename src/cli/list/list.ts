@@ -1,4 +1,5 @@
 import { listServices } from '../../core/discovery/list-services.js';
+import { noInstances } from '../../core/discovery/no-instances.js';
 import { readService, withLeases } from '../../core/discovery/read.js';
 import type { DiscoveryOptions } from '../../core/discovery/service-ranges.js';
 import type { Etcd } from '../../core/etcd/port.js';
@@ -6,7 +7,6 @@ import { probeAll } from '../../core/health/probe-all.js';
 import { systemClock } from '../../core/model/clock.js';
 import type { Outcome } from '../base-command.js';
 import { instanceDocument } from '../instance-document.js';
-import { noInstances } from '../no-instances.js';
 import { instancesText, servicesText } from './view.js';
 
 /** One call to etcd a lease: more than these are only asked for on demand. */

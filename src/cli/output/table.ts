@@ -1,5 +1,5 @@
+import { sanitise } from '../../core/model/sanitise.js';
 import { plainStyle, type Style } from './colour.js';
-import { sanitise } from './sanitise.js';
 
 export interface Column<Row> {
   readonly title: string;

@@ -1,13 +1,13 @@
 import { distinct } from '../../core/balancer/balancer.js';
 import { serviceNameFault } from '../../core/dialects/layout.js';
 import { listServices } from '../../core/discovery/list-services.js';
+import { noInstances } from '../../core/discovery/no-instances.js';
 import { readService } from '../../core/discovery/read.js';
 import type { DiscoveryOptions } from '../../core/discovery/service-ranges.js';
 import type { CallOptions, Etcd } from '../../core/etcd/port.js';
 import { LbctlError } from '../../core/model/errors.js';
 import type { Instance } from '../../core/model/instance.js';
 import type { PickGroup } from '../../core/operations/pick.js';
-import { noInstances } from '../no-instances.js';
 
 type Options = DiscoveryOptions & CallOptions & { tell(line: string): void };
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
+import { sanitise } from '../../core/model/sanitise.js';
 import type { Pick, Picker, PickHead, PickTotals } from '../../core/operations/pick.js';
 import type { OutputFormat } from '../flags.js';
-import { sanitise } from '../output/sanitise.js';
 import { document, toJson } from '../output/structured.js';
 
 /** Batches of keys; null stands for a pick without a key. */

@@ -1,6 +1,6 @@
+import { sanitise } from '../../core/model/sanitise.js';
 import type { Pick, PickHead, PickTotals } from '../../core/operations/pick.js';
 import type { View } from '../base-command.js';
-import { sanitise } from '../output/sanitise.js';
 import { type Column, table } from '../output/table.js';
 import type { Collected } from './stream.js';
 

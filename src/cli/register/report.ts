@@ -1,5 +1,5 @@
+import { sanitise } from '../../core/model/sanitise.js';
 import { leaseHex } from '../instance-document.js';
-import { sanitise } from '../output/sanitise.js';
 import { document, toNdjson } from '../output/structured.js';
 import { clockTime } from '../output/time.js';
 

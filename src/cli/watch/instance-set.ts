@@ -1,4 +1,5 @@
 import type { ServiceEvent } from '../../core/discovery/observe.js';
+import { compareText } from '../../core/model/compare.js';
 import type { Instance } from '../../core/model/instance.js';
 
 export interface Totals {
@@ -27,7 +28,7 @@ export class InstanceSet {
 
   /** By address and then key, as `list` shows them. */
   instances(): readonly Instance[] {
-    return [...this.#byName.values()].sort((a, b) => compare(a.address, b.address) || compare(a.key, b.key));
+    return [...this.#byName.values()].sort((a, b) => compareText(a.address, b.address) || compareText(a.key, b.key));
   }
 
   #delete(name: string): void {
@@ -39,8 +40,4 @@ export class InstanceSet {
 /** A key that is in etcd is one instance; one that is not may be remembered for several addresses. */
 function nameOf({ admin, address, key }: Instance): string {
   return admin === 'up' ? key : `${address} ${key}`;
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

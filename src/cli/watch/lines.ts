@@ -1,7 +1,7 @@
 import type { ServiceEvent, ServiceEventType } from '../../core/discovery/observe.js';
+import { sanitise } from '../../core/model/sanitise.js';
 import { instanceDocument } from '../instance-document.js';
 import type { Style } from '../output/colour.js';
-import { sanitise } from '../output/sanitise.js';
 import { document, toJson } from '../output/structured.js';
 import { clockTime } from '../output/time.js';
 import type { Totals } from './instance-set.js';

@@ -1,3 +1,4 @@
+import { noInstances } from '../../core/discovery/no-instances.js';
 import { observeService, type ServiceEvent } from '../../core/discovery/observe.js';
 import type { DiscoveryOptions } from '../../core/discovery/service-ranges.js';
 import type { Etcd } from '../../core/etcd/port.js';
@@ -5,7 +6,6 @@ import { type Clock, systemClock } from '../../core/model/clock.js';
 import type { LbctlError } from '../../core/model/errors.js';
 import { instanceDocument } from '../instance-document.js';
 import type { Lifetime } from '../lifetime.js';
-import { noInstances } from '../no-instances.js';
 import { document, toJson } from '../output/structured.js';
 import { InstanceSet } from './instance-set.js';
 import type { WatchLine } from './lines.js';

@@ -1,4 +1,5 @@
 import { LbctlError } from '../model/errors.js';
+import type { PickTrace } from './comparisons.js';
 
 /** What a policy needs to know of an instance. `Instance` of the model is one. */
 export interface Candidate {
@@ -21,6 +22,8 @@ export interface CallOutcome {
 export interface Picked<I extends Candidate> {
   /** Who gets the call: the object of the last update. */
   readonly instance: I;
+  /** It is the loser of a comparison, picked because it had not been for long; absent where nobody compares. */
+  readonly isForced?: boolean | undefined;
   /** To be called once, when the call has ended; more calls, or after the instance has left, do no harm. */
   done(outcome: CallOutcome): void;
   /** Instead of `done`, when the call never left the client: it is no longer in flight, and nothing is learnt of it. */
@@ -51,6 +54,8 @@ export interface InstanceView {
   readonly load: number | null;
   /** Whether calls go there, by how the last ones went; absent or null without health checking. */
   readonly circuit?: 'closed' | 'open' | 'half-open' | null;
+  /** Picks of the loser of a comparison, because it had not been picked for long; absent where nobody compares. */
+  readonly forcePicks?: number;
 }
 
 /** Where a key lands and why. Hashes and points are hex. */
@@ -80,6 +85,8 @@ export interface Balancer<I extends Candidate = Candidate> {
   place?(key: string, nextLimit: number): KeyPlacement;
   /** Policies that learn from calls: what they know, in the order of the last update. */
   inspect?(): readonly InstanceView[];
+  /** Policies that compare: the last picks in which `address` was compared, newest first, `limit` at most. */
+  trace?(address: string, limit: number): readonly PickTrace[];
 }
 
 export function noInstance(): LbctlError {

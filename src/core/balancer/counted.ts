@@ -29,6 +29,7 @@ export class OpenCall<I extends Candidate, N extends CountedNode<I>> implements 
     private readonly node: N,
     private readonly startedAt: number,
     private readonly learn: Learn<N>,
+    readonly isForced?: boolean,
   ) {
     this.instance = node.instance;
     node.inFlight++;

@@ -8,6 +8,7 @@ import {
   type Picked,
   type PickOptions,
 } from './balancer.js';
+import { Comparisons, type PickTrace } from './comparisons.js';
 import { type CountedNode, keepNodes, nodesLeft, OpenCall } from './counted.js';
 
 const tauNs = 600e6;
@@ -29,6 +30,8 @@ interface Node<I extends Candidate> extends CountedNode<I> {
   lastPickNs: number;
   weight: number;
   weighedAtNs: number;
+  /** Picks of it although the other one had the greater weight. */
+  forcePicks: number;
   /** When the calls in flight began, ns. */
   readonly startsNs: Map<Picked<I>, number>;
 }
@@ -40,11 +43,16 @@ interface Node<I extends Candidate> extends CountedNode<I> {
  */
 export class KratosP2c<I extends Candidate> implements Balancer<I> {
   #nodes: Node<I>[] = [];
+  readonly #comparisons: Comparisons;
+  /** Of the pick under way. */
+  #isForced = false;
 
   constructor(
     private readonly clock: Clock,
     private readonly rng: Rng,
-  ) {}
+  ) {
+    this.#comparisons = new Comparisons(clock);
+  }
 
   update(instances: readonly I[]): void {
     this.#nodes = keepNodes<I, Node<I>>(this.#nodes, instances, (instance) => ({
@@ -56,6 +64,7 @@ export class KratosP2c<I extends Candidate> implements Balancer<I> {
       lastPickNs: Number.NEGATIVE_INFINITY,
       weight: 0,
       weighedAtNs: Number.NEGATIVE_INFINITY,
+      forcePicks: 0,
       startsNs: new Map(),
     }));
   }
@@ -63,9 +72,10 @@ export class KratosP2c<I extends Candidate> implements Balancer<I> {
   pick(options?: PickOptions): Picked<I> {
     const nodes = nodesLeft<I, Node<I>>(this.#nodes, options?.avoid);
     const nowNs = this.#nowNs();
+    this.#isForced = false;
     const node = this.#choose(nodes, nowNs);
     node.lastPickNs = nowNs;
-    const call = new KratosCall<I>(node, nowNs, this.#learn);
+    const call = new KratosCall<I>(node, nowNs, this.#learn, this.#isForced);
     node.startsNs.set(call, nowNs);
     return call;
   }
@@ -78,19 +88,45 @@ export class KratosP2c<I extends Candidate> implements Balancer<I> {
       latencyMs: node.lagNs === 0 ? null : node.lagNs / 1e6,
       success: node.success / initialSuccess,
       load: loadOf(node, nowNs),
+      forcePicks: node.forcePicks,
     }));
+  }
+
+  /** Loads are those that were compared: with the successes counted in. */
+  trace(address: string, limit: number): PickTrace[] {
+    return this.#comparisons.of(address, limit);
   }
 
   #choose(nodes: readonly Node<I>[], nowNs: number): Node<I> {
     const [first, second] = nodes;
     if (first === undefined) throw noInstance();
-    if (second === undefined) return first;
+    if (second === undefined) {
+      this.#comparisons.alone(nowNs / 1e6, first.instance.address, comparedLoad(weigh(first, nowNs)), first.inFlight);
+      return first;
+    }
     const a = Math.floor(this.rng() * nodes.length);
     const other = Math.floor(this.rng() * (nodes.length - 1));
     const one = nodes[a] ?? first;
     const two = nodes[other >= a ? other + 1 : other] ?? second;
-    const [winner, loser] = weigh(two, nowNs) > weigh(one, nowNs) ? [two, one] : [one, two];
-    return nowNs - loser.lastPickNs > forcePickNs ? loser : winner;
+    const oneWeight = weigh(one, nowNs);
+    const twoWeight = weigh(two, nowNs);
+    const isSecond = twoWeight > oneWeight;
+    const loser = isSecond ? one : two;
+    const isForced = nowNs - loser.lastPickNs > forcePickNs;
+    if (isForced) loser.forcePicks++;
+    this.#isForced = isForced;
+    this.#comparisons.pair(
+      nowNs / 1e6,
+      one.instance.address,
+      comparedLoad(oneWeight),
+      one.inFlight,
+      two.instance.address,
+      comparedLoad(twoWeight),
+      two.inFlight,
+      isSecond !== isForced,
+      isForced,
+    );
+    return isSecond !== isForced ? two : one;
   }
 
   readonly #learn = (node: Node<I>, startedAtNs: number, { code }: CallOutcome): void => {
@@ -113,8 +149,9 @@ class KratosCall<I extends Candidate> extends OpenCall<I, Node<I>> {
     private readonly of: Node<I>,
     startedAtNs: number,
     learn: (node: Node<I>, startedAtNs: number, outcome: CallOutcome) => void,
+    isForced: boolean,
   ) {
-    super(of, startedAtNs, learn);
+    super(of, startedAtNs, learn, isForced);
   }
 
   override done(outcome: CallOutcome): void {
@@ -134,6 +171,11 @@ function weigh<I extends Candidate>(node: Node<I>, nowNs: number): number {
     node.weighedAtNs = nowNs;
   }
   return node.weight;
+}
+
+/** What weighs as much without a failure. The greater weight has the lower load; without a success there is no weight. */
+function comparedLoad(weight: number): number {
+  return (initialSuccess * 10_000) / Math.max(weight, 1e-9);
 }
 
 function loadOf<I extends Candidate>(node: Node<I>, nowNs: number): number {

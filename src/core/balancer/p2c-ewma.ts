@@ -9,6 +9,7 @@ import {
   type Picked,
   type PickOptions,
 } from './balancer.js';
+import { Comparisons, type PickTrace } from './comparisons.js';
 import { type CountedNode, keepNodes, nodesLeft, OpenCall } from './counted.js';
 
 const decayNs = 10e9;
@@ -28,6 +29,8 @@ interface Node<I extends Candidate> extends CountedNode<I> {
   lastPickNs: number;
   /** Picks since the last statistics line. */
   requests: number;
+  /** Picks of it although the other one had the lower load. */
+  forcePicks: number;
 }
 
 /**
@@ -40,12 +43,17 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
   #nodes: Node<I>[] = [];
   /** Long ago, so that the first answer writes a line. */
   #lineAtNs = Number.NEGATIVE_INFINITY;
+  readonly #comparisons: Comparisons;
+  /** Of the pick under way. */
+  #isForced = false;
 
   constructor(
     private readonly clock: Clock,
     private readonly rng: Rng,
     private readonly onStatistics?: (line: string) => void,
-  ) {}
+  ) {
+    this.#comparisons = new Comparisons(clock);
+  }
 
   update(instances: readonly I[]): void {
     this.#nodes = keepNodes<I, Node<I>>(this.#nodes, instances, (instance) => ({
@@ -56,16 +64,18 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
       lastDoneNs: Number.NEGATIVE_INFINITY,
       lastPickNs: Number.NEGATIVE_INFINITY,
       requests: 0,
+      forcePicks: 0,
     }));
   }
 
   pick(options?: PickOptions): Picked<I> {
     const nodes = nodesLeft<I, Node<I>>(this.#nodes, options?.avoid);
     const nowNs = this.#nowNs();
+    this.#isForced = false;
     const node = this.#choose(nodes, nowNs);
     node.lastPickNs = nowNs;
     node.requests++;
-    return new OpenCall<I, Node<I>>(node, nowNs, this.#learn);
+    return new OpenCall<I, Node<I>>(node, nowNs, this.#learn, this.#isForced);
   }
 
   inspect(): InstanceView[] {
@@ -75,21 +85,52 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
       latencyMs: node.lagNs === 0 ? null : node.lagNs / 1e6,
       success: node.success / initialSuccess,
       load: loadOf(node),
+      forcePicks: node.forcePicks,
     }));
+  }
+
+  trace(address: string, limit: number): PickTrace[] {
+    return this.#comparisons.of(address, limit);
   }
 
   #choose(nodes: readonly Node<I>[], nowNs: number): Node<I> {
     const [first, second] = nodes;
     if (first === undefined) throw noInstance();
-    if (second === undefined) return first;
-    if (nodes.length === 2) return better(first, second, nowNs);
+    if (second === undefined) {
+      this.#comparisons.alone(nowNs / 1e6, first.instance.address, loadOf(first), first.inFlight);
+      return first;
+    }
+    if (nodes.length === 2) return this.#better(first, second, nowNs);
     for (let draw = 1; ; draw++) {
       const a = Math.floor(this.rng() * nodes.length);
       const other = Math.floor(this.rng() * (nodes.length - 1));
       const one = nodes[a] ?? first;
       const two = nodes[other >= a ? other + 1 : other] ?? second;
-      if (draw === draws || (isHealthy(one) && isHealthy(two))) return better(one, two, nowNs);
+      if (draw === draws || (isHealthy(one) && isHealthy(two))) return this.#better(one, two, nowNs);
     }
+  }
+
+  #better(one: Node<I>, two: Node<I>, nowNs: number): Node<I> {
+    const oneLoad = loadOf(one);
+    const twoLoad = loadOf(two);
+    const isSecond = oneLoad > twoLoad;
+    const loser = isSecond ? one : two;
+    // A node that nobody picks would never show that it has become fast again.
+    const isForced = nowNs - loser.lastPickNs > forcePickNs;
+    if (isForced) loser.forcePicks++;
+    this.#isForced = isForced;
+    this.#comparisons.pair(
+      nowNs / 1e6,
+      one.instance.address,
+      oneLoad,
+      one.inFlight,
+      two.instance.address,
+      twoLoad,
+      two.inFlight,
+      isSecond !== isForced,
+      isForced,
+    );
+    return isSecond !== isForced ? two : one;
   }
 
   readonly #learn = (node: Node<I>, startedAtNs: number, { code }: CallOutcome): void => {
@@ -119,13 +160,6 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
   #nowNs(): number {
     return Math.round(this.clock.monotonic() * 1e6);
   }
-}
-
-function better<I extends Candidate>(one: Node<I>, two: Node<I>, nowNs: number): Node<I> {
-  const isSecond = loadOf(one) > loadOf(two);
-  const [winner, loser] = isSecond ? [two, one] : [one, two];
-  // A node that nobody picks would never show that it has become fast again.
-  return nowNs - loser.lastPickNs > forcePickNs ? loser : winner;
 }
 
 function isHealthy({ success }: { readonly success: number }): boolean {

@@ -69,6 +69,22 @@ export type PolicyName = keyof typeof factories;
 /** Every policy, by the name that configuration and flags use. */
 export const policyNames = Object.keys(factories) as PolicyName[];
 
+const weighing: ReadonlySet<string> = new Set<PolicyName>([
+  'plain_weighted_round_robin',
+  'smooth_weighted_round_robin',
+  'weighted_random',
+  'weighted_hash',
+  'rendezvous',
+]);
+
+/**
+ * Whether the policy of this name calls each instance in proportion to its weight. A `consistent_hash` with `weightedRing`
+ * does so too, which its name does not tell.
+ */
+export function goesByWeight(policy: string): boolean {
+  return weighing.has(policy);
+}
+
 const aliases: ReadonlyMap<string, PolicyName> = new Map([
   ['weighted_round_robin', 'smooth_weighted_round_robin'],
   ['least_conn', 'least_active'],

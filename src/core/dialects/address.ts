@@ -33,6 +33,11 @@ export function isAnyHost(host: string): boolean {
   return anyHost.has(host);
 }
 
+/** Only reached from the machine itself. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
 /** Why no client on another machine can dial this address, or null. */
 export function undialable(address: string): string | null {
   const { host, port, unbracketed } = splitHostPort(address);
@@ -40,7 +45,7 @@ export function undialable(address: string): string | null {
   if (port === null) return 'no port';
   if (port < 1 || port > 65_535) return `port ${port} does not exist`;
   if (isAnyHost(host)) return 'it names every interface, not a host';
-  if (host === 'localhost' || host === '::1' || /^127\./.test(host)) return 'a loopback address';
+  if (isLoopback(host)) return 'a loopback address';
   return null;
 }
 

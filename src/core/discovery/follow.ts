@@ -180,8 +180,8 @@ export class Follower {
         live: () => {
           if (current()) this.#live();
         },
-        stale: (reason) => {
-          if (current()) this.#stale(reason);
+        stale: (reason, silentForMs) => {
+          if (current()) this.#stale(reason, silentForMs);
         },
         lost: (reason, detail) => {
           if (current()) this.#reload(detail === '' || detail === reason ? reason : `${reason}: ${detail}`);
@@ -267,10 +267,10 @@ export class Follower {
     this.#handlers.batch({ changes, revision: last, how: 'events', reason: '' });
   }
 
-  #stale(reason: string): void {
+  #stale(reason: string, silentForMs = 0): void {
     this.#fallBehind();
     if (this.#staleSince !== null) return;
-    this.#staleSince = this.#ports.clock.monotonic();
+    this.#staleSince = this.#ports.clock.monotonic() - silentForMs;
     this.#handlers.stale(reason);
   }
 

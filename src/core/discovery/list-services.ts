@@ -1,6 +1,7 @@
 import { detect } from '../dialects/detect.js';
 import { splitKey } from '../dialects/layout.js';
 import type { CallOptions, Etcd, KeyValue } from '../etcd/port.js';
+import { compareText } from '../model/compare.js';
 import { isLbctlError, LbctlError } from '../model/errors.js';
 import type { DialectName, Instance } from '../model/instance.js';
 import { OverlayKeys } from './overlay.js';
@@ -68,7 +69,7 @@ export async function listServices(etcd: Etcd, options: DiscoveryOptions & CallO
   const services = [...states.values()]
     .map((state) => summary(state.service, state.instances()))
     .filter((entry) => entry.instances > 0)
-    .sort((a, b) => (a.service < b.service ? -1 : a.service > b.service ? 1 : 0));
+    .sort((a, b) => compareText(a.service, b.service));
   return { revision: header.revision, services };
 }
 

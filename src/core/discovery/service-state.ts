@@ -2,6 +2,7 @@ import { undialable } from '../dialects/address.js';
 import { detect } from '../dialects/detect.js';
 import { type Reading, readValue } from '../dialects/layout.js';
 import type { KeyValue } from '../etcd/port.js';
+import { compareText } from '../model/compare.js';
 import type { Instance, Note, Pause } from '../model/instance.js';
 import { decodeMeta, decodePause, type KeptKey, type MetaRecord, OverlayKeys, type PauseRecord } from './overlay.js';
 import type { DiscoveryOptions, RangeKind } from './service-ranges.js';
@@ -165,7 +166,7 @@ export class ServiceState {
       if (instance) all.push(instance);
     }
     for (const address of new Set([...this.#metasAt.keys(), ...this.#pauses.keys()])) all.push(...this.parked(address));
-    return all.sort((a, b) => compare(a.address, b.address) || compare(a.key, b.key));
+    return all.sort((a, b) => compareText(a.address, b.address) || compareText(a.key, b.key));
   }
 
   /** The mod revision of the pause record of an address, 0n when there is none. */
@@ -327,8 +328,4 @@ function drop(index: Map<string, Set<string>>, at: string, key: string): void {
   const keys = index.get(at);
   keys?.delete(key);
   if (keys?.size === 0) index.delete(at);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }

@@ -101,8 +101,11 @@ export interface WatchHandlers {
   events(events: readonly WatchEvent[], revision: bigint, rangeIndex: number): void;
   /** Proved alive: at first, and after every `stale`. */
   live(): void;
-  /** Nothing has been heard, or the stream broke: the watch goes on trying, and the last known state ages. */
-  stale(reason: string): void;
+  /**
+   * Nothing has been heard, or the stream broke: the watch goes on trying, and the last known state ages.
+   * @param silentForMs since the stream heard anything; absent: since now.
+   */
+  stale(reason: string, silentForMs?: number): void;
   /** Terminal: history is lost (compacted, wiped, restored). Load everything again and open a new watch. */
   lost(reason: 'compacted' | 'wiped' | 'refused', detail: string): void;
   /** Terminal for that range only: the user may not read it. */

@@ -42,6 +42,8 @@ const progressWithinMs = 2000;
 
 export class WatchStream {
   readonly ended: Promise<StreamEnd>;
+  /** When etcd was last heard, by the monotonic clock: with a frame, or with the list that the watch continues. */
+  heardAtMs: number;
   readonly #core: Core;
   readonly #owner: StreamOwner;
   readonly #host: Host;
@@ -64,6 +66,7 @@ export class WatchStream {
   constructor(core: Core, owner: StreamOwner) {
     this.#core = core;
     this.#owner = owner;
+    this.heardAtMs = core.clock.monotonic();
     this.ended = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -112,6 +115,7 @@ export class WatchStream {
 
   #heard(frame: IWatchResponse): void {
     if (this.#isOver || this.#isConfirming) return;
+    this.heardAtMs = this.#core.clock.monotonic();
     if (this.#isLive) this.#expectMore();
     const whole = this.#joiner.push(frame);
     if (whole === null) return;

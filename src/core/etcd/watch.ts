@@ -51,7 +51,7 @@ export class ResumingWatch implements Watch, StreamOwner {
       this.isTokenFresh = this.#core.tokens === null || end.token === true;
       if (!this.#isStale) {
         this.#isStale = true;
-        this.#handlers.stale(end.reason);
+        this.#handlers.stale(end.reason, this.#core.clock.monotonic() - stream.heardAtMs);
       }
       await sleep(this.#core.clock, fullJitterMs(this.#failures++, this.#core.rng), signal);
     }

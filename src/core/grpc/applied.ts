@@ -1,4 +1,5 @@
 import { type ChannelOptions, experimental } from '@grpc/grpc-js';
+import type { ClientStatistics } from '../stats/client-statistics.js';
 
 /** What spreads a channel's calls over its instances, as a resolver sees it. */
 export interface Spread {
@@ -9,6 +10,8 @@ export interface Spread {
     /** `listener` is called when that changed, in the place of the one before it. */
     onLeaving(listener: () => void): void;
   };
+  /** Who knows the name of the service says it there. */
+  readonly statistics: ClientStatistics;
 }
 
 /** `isNews`: calls went by another list before. */

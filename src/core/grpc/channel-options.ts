@@ -16,6 +16,10 @@ export interface ResolverSettings {
 export interface ChannelSettings extends ResolverSettings {
   /** Absent: the channel publishes no observer record. */
   readonly observe?: { readonly client?: string };
+  /** `host:port` to serve the client's statistics on; false: nowhere. Absent: on loopback, for who publishes a record. */
+  readonly statistics?: string | false;
+  /** Told what does not work and stops no call. */
+  readonly onWarning?: (warning: string) => void;
 }
 
 // Keys with this prefix are no part of a subchannel's identity: channels that differ in them share connections.

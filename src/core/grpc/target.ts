@@ -94,6 +94,18 @@ export function formatTarget(target: Target): string {
   }
 }
 
+/** What the service is called, for people; a list of addresses has no name, and is called `direct`. */
+export function serviceNameOf(target: Target): string {
+  switch (target.scheme) {
+    case 'direct':
+      return 'direct';
+    case 'k8s':
+      return `${target.namespace}/${target.service}`;
+    default:
+      return target.key;
+  }
+}
+
 function isScheme(text: string): text is TargetScheme {
   return Object.hasOwn(examples, text);
 }

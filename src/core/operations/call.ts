@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../model/clock.js';
 
 /** How many calls, and how fast. Without `rps` each of `concurrency` callers makes its next call when the last has ended. */
 export interface CallPlan {
-  /** Null: no limit. One of `count` and `durationMs` is set. */
+  /** Null: no limit. */
   readonly count: number | null;
   readonly durationMs: number | null;
   /** Calls are started at this rate whether or not earlier ones have ended. Null: as fast as they end. */

@@ -1,4 +1,7 @@
 import { splitHostPort } from '../dialects/address.js';
+import { noInstances } from '../discovery/no-instances.js';
+import type { DiscoveryOptions } from '../discovery/service-ranges.js';
+import type { Etcd } from '../etcd/port.js';
 import { LbctlError } from '../model/errors.js';
 import type { Instance } from '../model/instance.js';
 
@@ -10,15 +13,39 @@ export interface Target {
 
 const mostCandidates = 10;
 
+interface Selection {
+  readonly selectors: readonly string[];
+  readonly all?: boolean;
+}
+
 /**
  * The addresses that selectors mean: an address, an id, a key, or `zone=…` / `host=…` (which may mean several).
- * @throws USAGE when nothing is asked for, or an empty one; NOT_FOUND or AMBIGUOUS with the candidates.
+ * @throws USAGE when nothing is asked for, or an empty one; NO_INSTANCE with similar names when nobody is registered; NOT_FOUND
+ * or AMBIGUOUS with the candidates.
  */
-export function selectTargets(
+export async function findTargets(
+  etcd: Etcd,
   service: string,
   instances: readonly Instance[],
-  request: { readonly selectors: readonly string[]; readonly all?: boolean },
-): readonly Target[] {
+  request: Selection & DiscoveryOptions,
+): Promise<readonly Target[]> {
+  checkSelection(service, request);
+  if (instances.length === 0) throw await noInstances(etcd, service, request);
+  return selectTargets(service, instances, request);
+}
+
+function selectTargets(service: string, instances: readonly Instance[], request: Selection): readonly Target[] {
+  const chosen = new Set<string>();
+  if (request.all) for (const { address } of instances) if (address !== '') chosen.add(address);
+  for (const selector of request.selectors) {
+    for (const address of addressesOf(service, instances, selector)) chosen.add(address);
+  }
+  return [...chosen]
+    .sort()
+    .map((address) => ({ address, instances: instances.filter((instance) => instance.address === address) }));
+}
+
+function checkSelection(service: string, request: Selection): void {
   if (request.selectors.length === 0 && !request.all) {
     throw new LbctlError('USAGE', `Which instances of ${service}?`, {
       suggestions: ['Name an address, an id, a key, zone=a or host=10.0.0.7.', '--all means every instance.'],
@@ -36,19 +63,6 @@ export function selectTargets(
       suggestions: ['Name an address, an id, a key, zone=a or host=10.0.0.7.'],
     });
   }
-  if (instances.length === 0) {
-    throw new LbctlError('NOT_FOUND', `${service} has no instances`, {
-      suggestions: ['lbctl list shows all services.'],
-    });
-  }
-  const chosen = new Set<string>();
-  if (request.all) for (const { address } of instances) if (address !== '') chosen.add(address);
-  for (const selector of request.selectors) {
-    for (const address of addressesOf(service, instances, selector)) chosen.add(address);
-  }
-  return [...chosen]
-    .sort()
-    .map((address) => ({ address, instances: instances.filter((instance) => instance.address === address) }));
 }
 
 function addressesOf(service: string, instances: readonly Instance[], selector: string): readonly string[] {

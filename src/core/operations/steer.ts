@@ -10,7 +10,7 @@ import { type AwaitedEffect, confirm, type Seen, verifyOut, type Written } from 
 import { type Look, Looking } from './looking.js';
 import { isUp, type Plan, type Step } from './plan.js';
 import type { OperationInstance, OperationResult } from './result.js';
-import { selectTargets } from './select.js';
+import { findTargets } from './select.js';
 import { type Change, inTransactions, writeChange } from './write.js';
 
 export interface SteerRequest extends DiscoveryOptions {
@@ -64,7 +64,8 @@ async function carryOut(
   const { service, signal, dryRun, confirmWithinMs } = request;
   const { verb } = direction;
   checkRecordsReadable(request, verb, denied);
-  const plan = await direction.plan(state.instances(), selectTargets(service, state.instances(), request));
+  const targets = await findTargets(etcd, service, state.instances(), request);
+  const plan = await direction.plan(state.instances(), targets);
   const result = { service, revision, cleaned: [], error: null };
   request.onPlan?.(planned(plan, verb));
   if (dryRun) return { ...result, instances: planned(plan, verb), outcome: 'planned' };

@@ -20,6 +20,8 @@ export interface ObserverOptions {
   readonly applied: () => bigint;
   /** Calls in flight on addresses that are not in rotation any more, by address. Those of 0 are left out. */
   readonly inFlight: () => ReadonlyMap<string, number>;
+  /** `host:port` at which the client's statistics are served, for the record; empty or absent: nowhere. */
+  readonly statistics?: () => string;
   /** Prefix of lbctl's own records. Default `lbctl/v1/`. */
   readonly overlayRoot?: string;
   /** Told once, when this user may not write the record: the observer has ended then. */
@@ -45,10 +47,11 @@ const idLength = 6;
 export class Observer {
   /** The last part of the record's key; no two observers have the same. */
   readonly id: string;
+  /** The client's name, for people. */
+  readonly client: string;
   readonly #etcd: Etcd;
   readonly #options: ObserverOptions;
   readonly #ports: DiscoveryPorts;
-  readonly #client: string;
   readonly #key: string;
   readonly #closing = new AbortController();
   #running: Promise<void> | null = null;
@@ -68,9 +71,9 @@ export class Observer {
     this.#etcd = etcd;
     this.#options = options;
     this.#ports = ports;
-    this.#client = options.client ?? `${host}-${pid}`;
+    this.client = options.client ?? `${host}-${pid}`;
     const suffix = Math.floor(ports.rng() * 36 ** idLength).toString(36);
-    this.id = `${this.#client}-${suffix.padStart(idLength, '0')}`;
+    this.id = `${this.client}-${suffix.padStart(idLength, '0')}`;
     this.#key = new OverlayKeys(options.overlayRoot).observer(service, this.id);
   }
 
@@ -158,15 +161,15 @@ export class Observer {
   }
 
   #value(): string {
-    const { policy, applied, inFlight } = this.#options;
+    const { policy, applied, inFlight, statistics } = this.#options;
     const calls = [...inFlight()].filter(([, count]) => count > 0).sort(([a], [b]) => (a < b ? -1 : 1));
     return encodeObserver({
       ...thisProcess(),
-      client: this.#client,
+      client: this.client,
       policy,
       revision: applied(),
       inFlight: new Map(calls),
-      statistics: '',
+      statistics: statistics?.() ?? '',
     });
   }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Balancer, Candidate } from '../../../src/core/balancer/balancer.js';
+import { createConfigured } from '../../../src/core/balancer/config.js';
 import { createBalancer } from '../../../src/core/balancer/policies.js';
 import { type Attempt, ManagedBalancer, reservationMs } from '../../../src/core/grpc/policies/managed-balancer.js';
 import { ManualClock } from '../../support/manual-clock.js';
@@ -210,5 +211,40 @@ describe('calls in flight on instances that have left', () => {
     expect([told, leaving(subject)]).toEqual([2, { 'a:1': 1 }]);
     slow.ended({ code: 0 });
     expect([told, leaving(subject)]).toEqual([3, {}]);
+  });
+});
+
+describe('what is counted of an instance', () => {
+  const policies = ['p2c_ewma', 'kratos_p2c'];
+  const balancers = policies.flatMap((policy) => [
+    [policy, createBalancer(policy)] as const,
+    [`${policy} with health checks`, createConfigured(policy)] as const,
+  ]);
+  it.each(balancers)('never goes down while it is told, when the instance leaves and is back: %s', (_, balancer) => {
+    const { subject } = managed(balancer);
+    const call = () => {
+      const reservation = subject.reserve();
+      reservation.started();
+      reservation.ended({ code: 0 });
+    };
+    const totals = () => subject.figures().map(({ address, picks, forcePicks }) => ({ address, picks, forcePicks }));
+    // The one that has never been picked is, of whatever pair it is in.
+    for (let calls = 0; calls < 20; calls++) call();
+    const before = totals();
+    const forced = before.find(({ forcePicks }) => forcePicks !== null && forcePicks > 0)?.address ?? '';
+    expect(forced).not.toBe('');
+    expect(subject.inspect().find(({ address }) => address === forced)?.forcePicks).toBeGreaterThan(0);
+    subject.update(ab.filter(({ address }) => address !== forced));
+    expect(totals().find(({ address }) => address === forced)).toEqual(
+      before.find(({ address }) => address === forced),
+    );
+    subject.update(ab);
+    expect(totals()).toEqual(before);
+    for (let calls = 0; calls < 20; calls++) call();
+    for (const { address, picks, forcePicks } of totals()) {
+      const earlier = before.find((row) => row.address === address);
+      expect(picks).toBeGreaterThanOrEqual(earlier?.picks ?? 0);
+      expect(forcePicks).toBeGreaterThanOrEqual(earlier?.forcePicks ?? 0);
+    }
   });
 });

@@ -1,8 +1,10 @@
 import { Client, credentials, experimental } from '@grpc/grpc-js';
 import { afterEach, describe, expect, it } from 'vitest';
+import { createBalancer } from '../../../src/core/balancer/policies.js';
 import { type OnApplied, onAppliedOf, type Spread } from '../../../src/core/grpc/applied.js';
 import { withResolverSettings } from '../../../src/core/grpc/channel-options.js';
 import type { InstanceEndpoint } from '../../../src/core/grpc/endpoint.js';
+import { ManagedBalancer } from '../../../src/core/grpc/policies/managed-balancer.js';
 import { directSource } from '../../../src/core/grpc/resolvers/direct.js';
 import { Pusher } from '../../../src/core/grpc/resolvers/pusher.js';
 import { registerResolvers } from '../../../src/core/grpc/resolvers/register.js';
@@ -11,6 +13,7 @@ import { inRotation, sameInstances } from '../../../src/core/grpc/resolvers/rota
 import type { Sink } from '../../../src/core/grpc/resolvers/source.js';
 import type { DirectTarget } from '../../../src/core/grpc/target.js';
 import { LbctlError } from '../../../src/core/model/errors.js';
+import { ClientStatistics } from '../../../src/core/stats/client-statistics.js';
 import { GreetClient, type Greeter, startGreeter } from '../../support/greeters.js';
 import { instance } from '../../support/instances.js';
 import { KubernetesApi } from '../../support/kubernetes-api.js';
@@ -210,7 +213,8 @@ describe('what a source tells', () => {
 
   it('is applied when the load balancer says so; what changes nothing, as soon as what it went by before is', async () => {
     const { resolver, pushes, tell, last } = opened();
-    const spread: Spread = { policy: 'random', balancer: { leaving: () => new Map(), onLeaving: () => {} } };
+    const balancer = new ManagedBalancer(createBalancer('random'));
+    const spread: Spread = { policy: 'random', balancer, statistics: new ClientStatistics('random', balancer) };
     const applied: string[] = [];
     const find = (name: string, address: string) =>
       tell().found([instance({ address })], '', (by, isNews) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { keyFromBytes } from '../../../src/core/etcd/key-text.js';
-import { formatTarget, parseTarget, type Target } from '../../../src/core/grpc/target.js';
+import { formatTarget, parseTarget, serviceNameOf, type Target } from '../../../src/core/grpc/target.js';
 import { messageOf } from '../../../src/core/model/errors.js';
 
 const port = fc.integer({ min: 1, max: 65_535 });
@@ -138,4 +138,11 @@ describe('reading a target', () => {
     const example = / A good one is (\S+)$/.exec(message)?.[1] ?? '';
     expect(formatTarget(parseTarget(example))).toBe(example);
   });
+});
+
+it('has a name that does not change with its instances', () => {
+  const names = ['etcd:///a:1?key=greet.rpc', 'k8s://shop/greet:80', 'direct:///a:1,b:2', 'direct:///c:3'].map((text) =>
+    serviceNameOf(parseTarget(text)),
+  );
+  expect(names).toEqual(['greet.rpc', 'shop/greet', 'direct', 'direct']);
 });

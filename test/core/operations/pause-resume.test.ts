@@ -133,7 +133,7 @@ describe('pausing managed instances', () => {
     await expect(pause([])).rejects.toMatchObject({ code: 'USAGE' });
     await expect(pause(['10.0.0.1:80'], { all: true })).rejects.toMatchObject({ code: 'USAGE' });
     await expect(pauseInstances(store.client(), { service: 'none', selectors: ['x'], by: '' })).rejects.toMatchObject({
-      code: 'NOT_FOUND',
+      code: 'NO_INSTANCE',
     });
   });
 

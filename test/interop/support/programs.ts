@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { afterAll, describe, inject } from 'vitest';
 import { until } from '../../support/until.js';
 
-export type Program = 'gozero-1.10.3' | 'gozero-1.9.2' | 'gozero-1.8.5' | 'kratos' | 'naming';
+export type Program = 'gozero-1.10.3' | 'gozero-1.9.2' | 'gozero-1.8.5' | 'kratos' | 'naming' | 'promlint';
 
 declare module 'vitest' {
   interface ProvidedContext {

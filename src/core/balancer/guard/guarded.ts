@@ -10,6 +10,7 @@ import {
   type Picked,
   type PickOptions,
 } from '../balancer.js';
+import type { PickTrace } from '../comparisons.js';
 import { Circuit, type CircuitCall, type CircuitSettings } from './circuit.js';
 import { ZonePreference } from './zone.js';
 
@@ -36,6 +37,7 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
   readonly #troubled = new Map<string, Circuit>();
   readonly #zone: ZonePreference;
   readonly place?: (key: string, nextLimit: number) => KeyPlacement;
+  readonly trace?: (address: string, limit: number) => readonly PickTrace[];
 
   constructor(
     private readonly inner: Balancer<I>,
@@ -45,6 +47,7 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
   ) {
     this.#zone = new ZonePreference(settings.zone);
     if (inner.place) this.place = inner.place.bind(inner);
+    if (inner.trace) this.trace = inner.trace.bind(inner);
   }
 
   update(instances: readonly I[]): void {
@@ -141,6 +144,7 @@ export class Guarded<I extends Candidate> implements Balancer<I> {
 
 class GuardedCall<I extends Candidate> implements Picked<I>, CircuitCall {
   readonly instance: I;
+  readonly isForced: boolean | undefined;
   readonly phase: number;
   #isOpen = true;
 
@@ -151,6 +155,7 @@ class GuardedCall<I extends Candidate> implements Picked<I>, CircuitCall {
     private readonly watch: (address: string, circuit: Circuit) => void,
   ) {
     this.instance = picked.instance;
+    this.isForced = picked.isForced;
     this.phase = circuit.phase;
     if (!circuit.isClosed) circuit.started(this, clock.monotonic());
   }

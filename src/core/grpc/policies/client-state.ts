@@ -1,4 +1,5 @@
 import { type ChannelOptions, experimental } from '@grpc/grpc-js';
+import type { InstanceFigures, PickTrace } from '../../stats/figures.js';
 import { type ClientStateOptions, type InstanceStatistics, ManagedBalancer } from './managed-balancer.js';
 import type { PolicyConfig } from './policy-config.js';
 
@@ -43,6 +44,21 @@ export class ClientState {
   /** Each instance of each channel, in the order of the channel's last update. */
   inspect(): readonly InstanceStatistics[] {
     return this.#balancers.flatMap(({ balancer }) => balancer.inspect());
+  }
+
+  /** How many instances the channels have on their lists. */
+  get size(): number {
+    return this.#balancers.reduce((sum, { balancer }) => sum + balancer.size, 0);
+  }
+
+  /** The same as `inspect` with what is counted over time, and with instances that have left: what clients serve as statistics. */
+  figures(): readonly InstanceFigures[] {
+    return this.#balancers.flatMap(({ balancer }) => balancer.figures());
+  }
+
+  /** The last picks in which `address` was compared, newest first within a channel; none of a policy that does not compare. */
+  trace(address: string, limit: number): readonly PickTrace[] {
+    return this.#balancers.flatMap(({ balancer }) => balancer.trace(address, limit)).slice(0, limit);
   }
 }
 

@@ -1,7 +1,9 @@
 import { type ChannelOptions, connectivityState, experimental } from '@grpc/grpc-js';
 import type { Candidate } from '../../balancer/balancer.js';
 import { systemClock, type Timer } from '../../model/clock.js';
+import { ClientStatistics } from '../../stats/client-statistics.js';
 import { onAppliedOf } from '../applied.js';
+import { resolverSettingsOf } from '../channel-options.js';
 import type { InstanceEndpoint } from '../endpoint.js';
 import { ClientState, clientStateOf } from './client-state.js';
 import type { ManagedBalancer } from './managed-balancer.js';
@@ -53,6 +55,7 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
   #state: connectivityState = IDLE;
   #ownState: ClientState | undefined;
   #balancer: ManagedBalancer | undefined;
+  #statistics: ClientStatistics | undefined;
   #config: PolicyConfig | undefined;
   #lastError = '';
   #paused = false;
@@ -90,8 +93,10 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
       this.#report();
     }
     // Also while calls are held or fail: pickers look up connections in this very map of children.
-    if (this.#balancer !== undefined) {
-      onAppliedOf(options)?.({ policy: config.policy, balancer: this.#balancer }, true);
+    if (this.#balancer !== undefined && this.#statistics !== undefined) {
+      const spread = { policy: config.policy, balancer: this.#balancer, statistics: this.#statistics };
+      onAppliedOf(options)?.(spread, true);
+      if (changed) this.#statistics.listChanged();
     }
     return true;
   }
@@ -103,6 +108,13 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
     this.#balancer = this.#ownState.acquire(config, addresses);
     this.#config = config;
     this.#order = [];
+    this.#statistics = new ClientStatistics(config.policy, this.#balancer);
+    // A resolver of lbctl gives the service's name; of another all there is is what the program calls it.
+    const authority = this.#options['grpc.default_authority'];
+    if (authority !== undefined) this.#statistics.identify({ service: authority });
+    const { observe, statistics, onWarning } = resolverSettingsOf(this.#options);
+    if (observe?.client !== undefined) this.#statistics.identify({ client: observe.client });
+    if (typeof statistics === 'string') this.#statistics.serve(statistics, onWarning);
   }
 
   /** @returns whether the picker has to be made anew. */
@@ -131,7 +143,11 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
       }
       child.endpoint = endpoint;
     }
-    if (changed || order.some((candidate, i) => candidate !== this.#order[i])) this.#balancer?.update(order);
+    if (changed || order.some((candidate, i) => candidate !== this.#order[i])) {
+      this.#balancer?.update(order);
+      // A connection that others have opened is there before the balancer knows the instance.
+      for (const child of this.#children.values()) this.#tellReached(child);
+    }
     this.#order = order;
     return changed;
   }
@@ -155,11 +171,16 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
     if (!child.active) return;
     const lost = child.state === READY && state !== READY;
     child.state = state;
+    this.#tellReached(child);
     if (error !== null) this.#lastError = causeOf(error);
     // A lost connection is opened again at once, and says that the list may be out of date.
     if (state === IDLE) child.leaf.exitIdle();
     if (lost) this.#helper.requestReresolution();
     this.#report();
+  }
+
+  #tellReached({ address, state }: Child): void {
+    if (state === READY || state === TRANSIENT_FAILURE) this.#balancer?.reached(address, state === READY);
   }
 
   #report(): void {
@@ -232,6 +253,8 @@ export class PolicyLoadBalancer implements experimental.LoadBalancer {
   #releaseBalancer(): void {
     if (this.#balancer !== undefined) this.#ownState?.release(this.#balancer);
     this.#balancer = undefined;
+    this.#statistics?.end();
+    this.#statistics = undefined;
   }
 
   getTypeName(): string {

@@ -1,10 +1,11 @@
 import type { Balancer, CallOutcome, Candidate, InstanceView, Picked, PickOptions } from '../../balancer/balancer.js';
+import type { PickTrace } from '../../balancer/comparisons.js';
 import { type Clock, systemClock } from '../../model/clock.js';
+import { cancelledCode, okCode } from '../../model/status-codes.js';
+import { ClientCounts } from '../../stats/client-counts.js';
+import type { InstanceFigures } from '../../stats/figures.js';
+import type { InstanceCounts, InstanceTotals } from '../../stats/instance-counts.js';
 import { UpdateBudget } from './update-budget.js';
-
-/** gRPC status codes. */
-const ok = 0;
-const cancelled = 1;
 
 /** One attempt of a call that reached an instance and has ended. */
 export interface Attempt {
@@ -44,13 +45,6 @@ export interface Reservation {
   abandon(): void;
 }
 
-interface Counters {
-  readonly address: string;
-  picks: number;
-  inFlight: number;
-  failures: number;
-}
-
 /**
  * A pick whose stream has not been opened after this time is given back. grpc-js tells nobody when a call is cancelled
  * between its pick and its stream, so only time can tell; in between it waits for the credentials of the call, mostly
@@ -66,9 +60,7 @@ export class ManagedBalancer {
   readonly #onAttempt: ((attempt: Attempt) => void) | undefined;
   readonly #answers: readonly number[];
   readonly #budget: UpdateBudget;
-  #counters = new Map<string, Counters>();
-  /** Of addresses that left while calls were in flight there; until those have ended. */
-  readonly #leaving = new Set<Counters>();
+  readonly #counts: ClientCounts;
   #onLeaving = () => {};
   #pending: readonly Candidate[] | undefined;
   // Two generations instead of a time in each: one shared timer, and most are gone within the tick of their pick.
@@ -82,23 +74,16 @@ export class ManagedBalancer {
     this.#onAttempt = onAttempt;
     this.#answers = answers;
     this.#clock = clock;
+    this.#counts = new ClientCounts(clock, answers);
     this.#budget = new UpdateBudget(clock);
   }
 
   /** The policy gets the list at once, or, when lists come faster than it can digest, later: see `stale`. */
   update(candidates: readonly Candidate[]): void {
-    const before = this.#counters;
-    this.#counters = new Map(
-      candidates.map(({ address }) => [
-        address,
-        before.get(address) ?? { address, picks: 0, inFlight: 0, failures: 0 },
-      ]),
-    );
-    for (const counters of before.values()) {
-      if (counters.inFlight > 0 && !this.#counters.has(counters.address)) this.#leaving.add(counters);
-    }
+    const isNew = !candidates.some(({ address }) => this.#counts.has(address));
+    this.#counts.list(candidates.map(({ address }) => address));
     this.#pending = candidates;
-    if (!candidates.some(({ address }) => before.has(address)) || this.#budget.allows()) this.#digest();
+    if (isNew || this.#budget.allows()) this.#digest();
   }
 
   /** The policy has not seen the last list yet: picks have to avoid the instances that it does not know to have left. */
@@ -120,14 +105,24 @@ export class ManagedBalancer {
     if (candidates !== undefined) this.#budget.charge(() => this.#balancer.update(candidates));
   }
 
+  get size(): number {
+    return this.#counts.size;
+  }
+
   has(address: string): boolean {
-    return this.#counters.has(address);
+    return this.#counts.has(address);
+  }
+
+  /** A connection to an instance of the list has been opened, or could not be. */
+  reached(address: string, isReachable: boolean): void {
+    const counts = this.#counts.of(address);
+    if (counts !== undefined) counts.isReachable = isReachable;
   }
 
   /** A pick that counts as in flight from now on. Throws what the policy's `pick` throws. */
   reserve(options?: PickOptions): Reservation {
     const picked = this.#balancer.pick(options);
-    const held = new Held(this, picked, this.#counters.get(picked.instance.address), options?.key);
+    const held = new Held(this, picked, this.#counts.of(picked.instance.address), options?.key);
     this.#young.add(held);
     if (!this.#sweeping) this.#scheduleSweep();
     return held;
@@ -135,11 +130,7 @@ export class ManagedBalancer {
 
   /** Calls in flight on addresses that have left the list, by address; only those above 0. */
   leaving(): ReadonlyMap<string, number> {
-    const calls = new Map<string, number>();
-    for (const { address, inFlight } of this.#leaving) {
-      if (!this.#counters.has(address)) calls.set(address, (calls.get(address) ?? 0) + inFlight);
-    }
-    return calls;
+    return this.#counts.leaving();
   }
 
   /** `listener` is called when that changed without an update, in the place of the one before it. */
@@ -147,21 +138,34 @@ export class ManagedBalancer {
     this.#onLeaving = listener;
   }
 
-  count(counters: Counters, by: 1 | -1): void {
-    counters.inFlight += by;
-    if (this.#counters.get(counters.address) === counters) return;
-    if (counters.inFlight > 0) this.#leaving.add(counters);
-    else this.#leaving.delete(counters);
-    this.#onLeaving();
+  count(counts: InstanceCounts, by: 1 | -1): void {
+    counts.inFlight += by;
+    if (!counts.isListed) this.#onLeaving();
   }
 
   inspect(): readonly InstanceStatistics[] {
     const views = new Map(this.#balancer.inspect?.().map((view) => [view.address, view]));
-    return [...this.#counters.values()].map((counters) => {
-      const { address } = counters;
-      const { latencyMs = null, success = null, load = null, circuit = null } = views.get(address) ?? {};
-      return { ...counters, latencyMs, success, load, circuit };
+    return this.#counts.listed.map(({ address, picks, forcePicks, inFlight, failures }) => {
+      const view = views.get(address);
+      const { latencyMs = null, success = null, load = null, circuit = null } = view ?? {};
+      const known = { address, picks, inFlight, failures, latencyMs, success, load, circuit };
+      return view?.forcePicks === undefined ? known : { ...known, forcePicks: forcePicks ?? 0 };
     });
+  }
+
+  /** Each instance of the list, in its order, then those that have left and are still worth telling of. */
+  figures(): readonly InstanceFigures[] {
+    return this.#counts.figures(this.#balancer.inspect?.() ?? []);
+  }
+
+  /** Of the same, what needs no windows. */
+  totals(): readonly InstanceTotals[] {
+    return this.#counts.totals(this.#balancer.inspect?.() ?? []);
+  }
+
+  /** The last picks in which `address` was compared, newest first; none of a policy that does not compare. */
+  trace(address: string, limit: number): readonly PickTrace[] {
+    return this.#balancer.trace?.(address, limit) ?? [];
   }
 
   /** A stream opened although its reservation had run out: the instance is to be counted again. */
@@ -181,19 +185,24 @@ export class ManagedBalancer {
     if (!this.#young.delete(held)) this.#old.delete(held);
   }
 
+  /** Monotonic ms. */
   now(): number {
-    return this.#onAttempt === undefined ? 0 : this.#clock.monotonic();
+    return this.#clock.monotonic();
   }
 
   /** What a policy is to learn from an outcome. */
   learnt(outcome: CallOutcome): CallOutcome {
-    return this.#answers.includes(outcome.code) ? { code: ok } : outcome;
+    return this.#answers.includes(outcome.code) ? { code: okCode } : outcome;
   }
 
-  tell(address: string, code: number, startedAt: number): void {
+  isError(code: number): boolean {
+    return this.#counts.isError(code);
+  }
+
+  tell(address: string, code: number, latencyMs: number): void {
     if (this.#onAttempt === undefined) return;
     try {
-      this.#onAttempt({ address, code, latencyMs: this.#clock.monotonic() - startedAt });
+      this.#onAttempt({ address, code, latencyMs });
     } catch {
       // Thrown on, a listener's mistake would end the process: grpc-js calls this from a stream's event.
     }
@@ -217,7 +226,7 @@ export class ManagedBalancer {
 class Held implements Reservation {
   readonly address: string;
   readonly #owner: ManagedBalancer;
-  readonly #counters: Counters | undefined;
+  readonly #counts: InstanceCounts | undefined;
   readonly #key: string | undefined;
   #picked: Picked<Candidate> | undefined;
   #startedAt = 0;
@@ -226,37 +235,43 @@ class Held implements Reservation {
   constructor(
     owner: ManagedBalancer,
     picked: Picked<Candidate>,
-    counters: Counters | undefined,
+    counts: InstanceCounts | undefined,
     key: string | undefined,
   ) {
     this.#owner = owner;
     this.#picked = picked;
-    this.#counters = counters;
+    this.#counts = counts;
     this.#key = key;
     this.address = picked.instance.address;
-    if (counters !== undefined) {
-      counters.picks++;
-      owner.count(counters, 1);
+    if (counts !== undefined) {
+      counts.picked(picked.isForced);
+      owner.count(counts, 1);
     }
   }
 
   started(): void {
     this.#startedAt = this.#owner.now();
+    this.#counts?.began(this.#startedAt);
     if (this.#counted) {
       this.#owner.settle(this);
       return;
     }
     this.#counted = true;
     this.#picked = this.#owner.reserveAgain(this.address, this.#key);
-    if (this.#counters !== undefined) this.#owner.count(this.#counters, 1);
+    if (this.#counts !== undefined) this.#owner.count(this.#counts, 1);
   }
 
   ended(outcome: CallOutcome): void {
     if (!this.#leave()) return;
-    const failed = outcome.code !== ok && outcome.code !== cancelled;
-    if (failed && this.#counters !== undefined) this.#counters.failures++;
+    const { code } = outcome;
+    const nowMs = this.#owner.now();
+    const latencyMs = nowMs - this.#startedAt;
+    if (this.#counts !== undefined) {
+      if (code !== okCode && code !== cancelledCode) this.#counts.failures++;
+      this.#counts.ended(code, latencyMs, nowMs, this.#owner.isError(code));
+    }
     this.#report((picked) => picked.done(this.#owner.learnt(outcome)));
-    this.#owner.tell(this.address, outcome.code, this.#startedAt);
+    this.#owner.tell(this.address, code, latencyMs);
   }
 
   abandon(): void {
@@ -268,7 +283,7 @@ class Held implements Reservation {
   #leave(): boolean {
     if (!this.#counted) return false;
     this.#counted = false;
-    if (this.#counters !== undefined) this.#owner.count(this.#counters, -1);
+    if (this.#counts !== undefined) this.#owner.count(this.#counts, -1);
     return true;
   }
 

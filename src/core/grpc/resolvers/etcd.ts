@@ -79,14 +79,15 @@ class EtcdSession {
     this.#etcd = etcd;
     if (this.#isClosed) return etcd.close();
     const { key, hosts } = this.#target;
-    const { overlayPrefix, observe } = this.#settings;
+    const { overlayPrefix, observe, statistics, onWarning } = this.#settings;
     const options = overlayPrefix === undefined ? {} : { overlayRoot: overlayPrefix };
     const subscriber = this.#subscriber ?? new Subscriber(etcd, key, options);
     this.#subscriber = subscriber;
     await subscriber.start();
     if (this.#isClosed) return;
     const ifEmpty = `etcd (${hosts.join(',')}) holds no instance of ${key} that is in rotation`;
-    const observation = observe === undefined ? null : new Observation(etcd, key, { ...observe, ...options });
+    const more = { ...(statistics !== undefined && { statistics }), ...(onWarning !== undefined && { onWarning }) };
+    const observation = observe === undefined ? null : new Observation(etcd, key, { ...observe, ...options, ...more });
     this.#observation = observation;
     // At every revision, also one that changed nothing: whoever waits for it has to see that it was applied.
     subscriber.onRevision((revision) =>

@@ -19,17 +19,27 @@ export async function observationsEnded(): Promise<void> {
   await Promise.all(ending);
 }
 
+/** Where statistics are served that nobody said anything of: readers of other machines need to be told to come. */
+const loopback = '127.0.0.1:0';
+
+interface ObservationOptions {
+  readonly client?: string;
+  readonly overlayRoot?: string;
+  readonly statistics?: string | false;
+  readonly onWarning?: (warning: string) => void;
+}
+
 /** The observer record of one channel: from the first list that its load balancer has applied to the end. */
 export class Observation {
   readonly #etcd: Etcd;
   readonly #service: string;
-  readonly #options: { readonly client?: string; readonly overlayRoot?: string };
+  readonly #options: ObservationOptions;
   #observer: Observer | null = null;
   #spread: Spread | null = null;
   #revision = 0n;
   #noNews: Timer | null = null;
 
-  constructor(etcd: Etcd, service: string, options: { readonly client?: string; readonly overlayRoot?: string }) {
+  constructor(etcd: Etcd, service: string, options: ObservationOptions) {
     this.#etcd = etcd;
     this.#service = service;
     this.#options = options;
@@ -38,14 +48,24 @@ export class Observation {
   /** `spread` picks from nothing any more that had left at `revision`. */
   applied(revision: bigint, spread: Spread, isNews: boolean): void {
     this.#revision = revision;
-    if (spread.balancer !== this.#spread?.balancer) spread.balancer.onLeaving(() => this.#observer?.changed());
+    const isOther = spread.statistics !== this.#spread?.statistics;
+    if (isOther) spread.balancer.onLeaving(() => this.#observer?.changed());
     this.#spread = spread;
+    const { statistics, ...options } = this.#options;
     this.#observer ??= new Observer(this.#etcd, this.#service, {
-      ...this.#options,
+      ...options,
       policy: spread.policy,
       applied: () => this.#revision,
       inFlight: () => this.#spread?.balancer.leaving() ?? new Map(),
+      statistics: () => this.#spread?.statistics.address ?? '',
     });
+    if (isOther) {
+      const { id, client } = this.#observer;
+      spread.statistics.identify({ id, client });
+      spread.statistics.onAddress(() => this.#observer?.changed());
+      // What was said to be served elsewhere is so already.
+      if (statistics === undefined) spread.statistics.serve(loopback, this.#options.onWarning);
+    }
     this.#observer.start();
     if (isNews) this.#tell();
     else this.#noNews ??= systemClock.timer(noNewsMs, () => this.#tell(), { background: true });

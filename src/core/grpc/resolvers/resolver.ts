@@ -4,7 +4,7 @@ import { systemClock } from '../../model/clock.js';
 import { type OnApplied, type Spread, withOnApplied } from '../applied.js';
 import { type ChannelSettings, resolverSettingsOf } from '../channel-options.js';
 import { endpointOf } from '../endpoint.js';
-import { parseTarget, type Target } from '../target.js';
+import { parseTarget, serviceNameOf, type Target } from '../target.js';
 import { Pusher } from './pusher.js';
 import { sameInstances } from './rotation.js';
 import type { Source } from './source.js';
@@ -51,6 +51,7 @@ export function resolverOf<T extends Target>(
           spread = null;
           this.#push(resolution, (by, isNews) => {
             spread = by;
+            by.statistics.identify({ service: serviceNameOf(targetOf(this.#uri)) });
             if (resolution.instances !== null) resolution.onApplied?.(by, isNews);
           });
         },

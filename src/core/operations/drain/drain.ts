@@ -3,7 +3,7 @@ import type { Etcd } from '../../etcd/port.js';
 import { parseHealthTarget } from '../../health/target.js';
 import { isLbctlError, LbctlError } from '../../model/errors.js';
 import type { OperationInstance, OperationResult } from '../result.js';
-import { selectTargets } from '../select.js';
+import { findTargets } from '../select.js';
 import { type Aftermath, aftermath } from './aftermath.js';
 import { type Drained, OneDrain } from './drain-one.js';
 import { checkIdleVisible } from './facts.js';
@@ -22,7 +22,7 @@ export async function drainInstances(etcd: Etcd, request: DrainRequest, ports: D
   const { service } = request;
   const { state } = await readState(etcd, service, request);
   const instances = state.instances();
-  const targets = selectTargets(service, instances, request);
+  const targets = await findTargets(etcd, service, instances, request);
   for (const { address, instances: there } of targets) {
     parseHealthTarget(request.health, address);
     if (request.untilIdle) await checkIdleVisible(ports, address, there);

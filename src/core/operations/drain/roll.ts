@@ -6,7 +6,7 @@ import { isLbctlError, LbctlError } from '../../model/errors.js';
 import type { Instance } from '../../model/instance.js';
 import { isUp } from '../plan.js';
 import { operatorsPause, recordedPause } from '../recorded-pause.js';
-import { selectTargets, type Target } from '../select.js';
+import { findTargets, type Target } from '../select.js';
 import type { Claim } from './claim.js';
 import { drainInstances } from './drain.js';
 import { checkIdleVisible } from './facts.js';
@@ -34,7 +34,7 @@ export interface RollRequest extends Omit<DrainRequest, 'selectors' | 'verb' | '
 export async function rollService(etcd: Etcd, request: RollRequest, ports: DrainPorts): Promise<DrainResult> {
   const { service } = request;
   const { state } = await readState(etcd, service, request);
-  const targets = selectTargets(service, state.instances(), { selectors: [], all: true });
+  const targets = await findTargets(etcd, service, state.instances(), { ...request, selectors: [], all: true });
   for (const { address, instances } of targets) {
     parseHealthTarget(request.health, address);
     if (request.untilIdle) await checkIdleVisible(ports, address, instances);
