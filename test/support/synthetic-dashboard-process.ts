@@ -43,7 +43,8 @@ const actions: Actions = {
     : {}),
 };
 
-if (values.catch) process.on('uncaughtException', (error) => process.stderr.write(`caught: ${error.message}\n`));
+// Once: what fails while it tells of a failure would tell of itself for ever.
+if (values.catch) process.once('uncaughtException', (error) => process.stderr.write(`caught: ${error.message}\n`));
 later(values['crash-after'], () => {
   throw new Error('a crash on purpose');
 });
