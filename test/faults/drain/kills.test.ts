@@ -8,7 +8,7 @@ import { openTruth, type Truth } from '../../support/etcd-truth.js';
 import { rounds } from '../../support/rounds.js';
 import { pause } from '../fleet.js';
 
-const kills = rounds(15, 50);
+const kills = rounds(10, 50);
 const atOnce = 5;
 
 let etcd: EtcdProcess;

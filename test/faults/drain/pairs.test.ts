@@ -6,7 +6,7 @@ import { openTruth, type Truth } from '../../support/etcd-truth.js';
 import { rounds } from '../../support/rounds.js';
 import { waitFor } from '../fleet.js';
 
-const pairs = rounds(18, 50);
+const pairs = rounds(12, 50);
 /** So many pairs at once as two cores start without waiting for each other for long. */
 const atOnce = 3;
 const leaderDiesIn = new Set([1, 4, 8, 12]);
