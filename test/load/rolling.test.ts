@@ -16,7 +16,7 @@ import { type ServerProcess, startServerProcess } from '../support/grpc-server-p
 import { rounds } from '../support/rounds.js';
 
 const service = 'rolling.rpc';
-const replacements = rounds(8, 30);
+const replacements = rounds(12, 30);
 /** After this long an instance whose drain has ended gets no call any more. */
 const quietAfterMs = 100;
 
