@@ -49,6 +49,12 @@ const gatherTurns = 3;
  */
 const companionMs = 1;
 /**
+ * After an outage every publisher comes back at once, to an etcd and to machines that are busy with it: for a minute a lone
+ * registration waits longer, as nobody waits for it to the millisecond then.
+ */
+const busyCompanionMs = 20;
+const busyForMs = 60_000;
+/**
  * etcd brings each range of a stream up to date by itself, 100 ms apart at most, and never says when it has (3.4 answers a
  * progress request before that). So long after a stream is live events wait for one another: told as they come, one range
  * would run ahead of the others and tear writes apart.
@@ -79,6 +85,7 @@ export class Follower {
   #companion: Timer | null = null;
   #revision = 0n;
   #staleSince: number | null = null;
+  #liveAgainAt = Number.NEGATIVE_INFINITY;
   #reconciling: Timer | null = null;
   #reloading: Promise<void> | null = null;
   #adoptedAt = 0;
@@ -222,8 +229,12 @@ export class Follower {
     const isAlone = this.#isAlone(changes.at(-1));
     if (this.#isBehind || isAlone) this.#handlers.arriving?.();
     if (this.#isBehind) return;
-    if (isAlone) this.#companion = this.#ports.clock.timer(companionMs, () => this.#flush());
+    if (isAlone) this.#companion = this.#ports.clock.timer(this.#companionMs(), () => this.#flush());
     else if (!wasWaiting) this.#flushAfter(gatherTurns);
+  }
+
+  #companionMs(): number {
+    return this.#ports.clock.monotonic() - this.#liveAgainAt < busyForMs ? busyCompanionMs : companionMs;
   }
 
   #isAlone(change: Change | undefined): boolean {
@@ -278,6 +289,7 @@ export class Follower {
     if (this.#isBehind) this.#catchUp();
     if (this.#staleSince === null) return;
     this.#staleSince = null;
+    this.#liveAgainAt = this.#ports.clock.monotonic();
     this.#handlers.live();
     this.#reconcileIn(catchUpMs);
   }

@@ -259,6 +259,31 @@ describe('a watched service', () => {
     expect(w.clock.pending).toBe(0);
   });
 
+  it.each([
+    ['15 ms apart is one write in the minute after an outage', 1000, ['ADDED 5']],
+    ['15 ms apart is told as it comes, later than that', 61_000, ['ADDED 1', 'CHANGED 5']],
+  ])('what comes %s', async (_, sinceMs, expected) => {
+    const w = world();
+    const client = lateClient(w, (index) => (index === 0 ? 0 : 15));
+    const events: ServiceEvent[] = [];
+    const membership = await observeService(client, 'user.rpc', (event) => events.push(event), {}, w.ports);
+    await w.clock.advance(caughtUpMs);
+    w.store.set('down');
+    await w.clock.advance(toldMs);
+    w.store.set('none');
+    await w.clock.advance(sinceMs);
+    const key = 'user.rpc/1';
+    w.store.write([
+      { put: key, value: '10.0.0.1:80' },
+      { put: `lbctl/v1/meta/${key}`, value: meta(key, 5) },
+    ]);
+    await w.clock.advance(2 * toldMs);
+    const told = events.flatMap(({ type, instance }) => (instance ? [`${type} ${instance.weight}`] : []));
+    expect(told).toEqual(expected);
+    await membership.close();
+    expect(w.clock.pending).toBe(0);
+  });
+
   it('says at once that something is coming, to those who can look for themselves', async () => {
     const w = world();
     const told: string[] = [];
