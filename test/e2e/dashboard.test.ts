@@ -10,6 +10,7 @@ import { type Live, run, start } from '../support/cli.js';
 import { type EtcdProcess, etcdctl, startEtcd } from '../support/etcd-process.js';
 import { type ServerOptions, type ServerProcess, startServerProcess } from '../support/grpc-server-process.js';
 import { clientFigures, instanceFigures, startStatisticsServer, windows } from '../support/statistics-server.js';
+import { hasTmux, Tmux } from '../support/tmux.js';
 import { until } from '../support/until.js';
 
 const withinMs = 20_000;
@@ -310,6 +311,26 @@ describe('where nothing can be drawn', () => {
     expect(stdout).toContain('127.0.0.1:9404');
     expect(stderr).toMatch(/^import .*log-feed/m);
     expect(stderr).not.toMatch(/^import (ink|react|yoga-layout)|ui\/.*show/m);
+  });
+
+  test.skipIf(!hasTmux()).each([
+    ['in CI', 'CI=1', false],
+    ['with TERM=dumb', 'TERM=dumb', false],
+    ['elsewhere', 'TERM=screen', true],
+  ])('on a terminal %s ink is loaded where it can draw, and nowhere else', async (_, env, draws) => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'lbctl-ink-'));
+    const tmux = await Tmux.start(120, 30, spied);
+    try {
+      const imports = path.join(folder, 'imports');
+      await tmux.type(
+        `${env} ${process.execPath} bin/run.js ${log.join(' ')} --duration 2s 2>${imports}; echo over''ed`,
+      );
+      await tmux.wait((text) => text.includes('overed'), 'the end', 20_000);
+      expect(/^import ink$/m.test(readFileSync(imports, 'utf8'))).toBe(draws);
+    } finally {
+      await tmux.close();
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test('a table comes every interval, with what is remarkable above it', async () => {
