@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags';
 import { BaseCommand, type Outcome } from '../cli/base-command.js';
 import { outputFlags } from '../cli/flags.js';
-import { canDrawLive, settleColours } from '../cli/output/live.js';
+import { canDrawLive } from '../cli/output/live.js';
 import { parseDuration } from '../core/model/duration.js';
 
 export default class Demo extends BaseCommand {
@@ -28,7 +28,6 @@ export default class Demo extends BaseCommand {
   protected async perform(): Promise<Outcome> {
     const { flags } = await this.parse(Demo);
     const { checkDuration, runDemo } = await import('../cli/demo/run.js');
-    settleColours(process.env);
     return runDemo({
       listen: flags.listen,
       durationMs: flags.duration === undefined ? undefined : checkDuration(parseDuration(flags.duration)),

@@ -7,9 +7,7 @@ import type { Etcd, EtcdSettings } from '../../core/etcd/port.js';
 import { type Clock, sleep, systemClock } from '../../core/model/clock.js';
 import type { DashboardInput, DashboardRequest } from './request.js';
 
-/** A source that may come to an end by itself: a recording, a pipe. */
 export interface EndingSource extends DashboardSource {
-  readonly ended?: Promise<void> | undefined;
   /** Its frames were made long ago: each is news, and there are no others. */
   readonly isRecorded?: boolean;
   /** Goes to its end at once. */

@@ -1,11 +1,10 @@
 import type { Frame } from '../../core/dashboard/frame.js';
 import { sleep, systemClock } from '../../core/model/clock.js';
+import { longestTimerMs } from '../../core/model/duration.js';
 import type { View } from '../base-command.js';
 import { document, toJson } from '../output/structured.js';
 import type { EndingSource } from './open.js';
 import { frameText } from './text.js';
-
-const longestMs = 2 ** 31 - 1;
 
 export interface PlainOptions {
   readonly intervalMs: number;
@@ -37,7 +36,7 @@ async function showEach(source: EndingSource, over: AbortSignal, show: (frame: F
     const frame = source.frame();
     shown = shown.then(() => show(frame));
   });
-  await sleep(systemClock, longestMs, over);
+  await sleep(systemClock, longestTimerMs, over);
   stop();
   await shown;
 }
@@ -55,7 +54,7 @@ async function showAtIntervals(
     // The end brings one of its own.
     const isLast = durationMs !== null && dueMs > durationMs - intervalMs / 2;
     // From the start, not from the last one: a late frame makes the next no later.
-    const waitMs = isLast ? longestMs : Math.max(1, startedAt + dueMs - systemClock.monotonic());
+    const waitMs = isLast ? longestTimerMs : Math.max(1, startedAt + dueMs - systemClock.monotonic());
     await sleep(systemClock, waitMs, over);
     const frame = source.frame();
     const text = JSON.stringify({ ...frame, at: '' });

@@ -1,11 +1,11 @@
 import { sleep, systemClock } from '../../core/model/clock.js';
+import { longestTimerMs } from '../../core/model/duration.js';
 import { sanitise } from '../../core/model/sanitise.js';
 import type { DashboardOptions } from '../../ui/dashboard/options.js';
 import type { Outcome, View } from '../base-command.js';
 import type { ConnectionFlagValues, OutputFormat } from '../flags.js';
 import type { Lifetime } from '../lifetime.js';
 import type { Keyboard } from '../output/keyboard.js';
-import { settleColours } from '../output/live.js';
 import { dashboardActions } from './actions.js';
 import { type EndingSource, openSource, type Surroundings } from './open.js';
 import { endOf, printFrames } from './plain.js';
@@ -35,7 +35,7 @@ export async function runPlain(request: DashboardRequest, context: DashboardCont
       // One sampling period: before that there are no rates.
       const isWhole = source.isRecorded === true && durationMs === null;
       if (isWhole) source.hurry?.();
-      await sleep(systemClock, 2 ** 31 - 1, endOf(source, isWhole ? null : (durationMs ?? intervalMs), signal));
+      await sleep(systemClock, longestTimerMs, endOf(source, isWhole ? null : (durationMs ?? intervalMs), signal));
       const frame = source.frame();
       return { document: frame, text: (wide) => frameText(frame, wide) };
     }
@@ -53,7 +53,6 @@ export async function runLive(
   { stream, close }: Keyboard,
 ): Promise<number> {
   const { lifetime, print, flags } = context;
-  settleColours(process.env);
   const { showDashboard } = await import('../../ui/dashboard/show.js');
   // The terminal is given back first, whatever ends it.
   lifetime.finishByItself();

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { formatDuration } from '../../core/model/duration.js';
+import { formatDuration, longestTimerMs } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
 import { sanitise } from '../../core/model/sanitise.js';
 import type { Outcome } from '../base-command.js';
@@ -40,7 +40,7 @@ export async function runDemo(request: DemoRequest): Promise<Outcome> {
       tell(`goes), and ${demoClients.length} clients that call them.`);
       for (const hint of hints) tell(hint);
       tell(`Running for ${formatDuration(limitMs ?? 0)}…`);
-      await delay(2 ** 31 - 1, undefined, { signal }).catch(() => {});
+      await delay(longestTimerMs, undefined, { signal }).catch(() => {});
     }
   } finally {
     clearTimeout(limit);

@@ -1,3 +1,5 @@
+import { wantsColour } from '../../core/model/wants-colour.js';
+
 export interface Style {
   bold(text: string): string;
   dim(text: string): string;
@@ -10,14 +12,6 @@ const none = (text: string): string => text;
 export const plainStyle: Style = { bold: none, dim: none, red: none, green: none, yellow: none };
 
 type Environment = Readonly<Record<string, string | undefined>>;
-
-/** NO_COLOR (any value) and TERM=dumb say no, FORCE_COLOR says yes (0 or false: no); otherwise a terminal decides. */
-export function wantsColour(isTerminal: boolean, env: Environment): boolean {
-  if (env.NO_COLOR) return false;
-  const forced = env.FORCE_COLOR;
-  if (forced !== undefined && forced !== '') return forced !== '0' && forced !== 'false';
-  return isTerminal && env.TERM !== 'dumb';
-}
 
 /** chalk is loaded only where colours are shown: a pipe need not wait for it. */
 export async function createStyle(isTerminal: boolean, env: Environment): Promise<Style> {

@@ -1,5 +1,3 @@
-import { wantsColour } from './colour.js';
-
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Whether a live table can be drawn here, with keys from stdin. */
@@ -10,9 +8,4 @@ export function canDrawLive(env: Environment): boolean {
 /** Whether stdout is a terminal that can be drawn on. */
 export function isLiveScreen(env: Environment): boolean {
   return process.stdout.isTTY === true && env.TERM !== 'dumb' && !env.CI;
-}
-
-/** ink asks chalk for colours, and chalk does not know NO_COLOR. To be called before ink is loaded. */
-export function settleColours(env: Record<string, string | undefined>): void {
-  if (!wantsColour(true, env)) env.FORCE_COLOR = '0';
 }

@@ -1,4 +1,6 @@
 import type { Clock } from '../model/clock.js';
+import type { Candidate } from './balancer.js';
+import type { CountedNode } from './counted.js';
 
 /** One side of a comparison that a pick made. */
 export interface Compared {
@@ -26,6 +28,8 @@ const kept = 256;
 const second = 1;
 const forced = 2;
 
+type Side = CountedNode<Candidate>;
+
 /** The last comparisons of a policy, written over in a circle: a pick allocates nothing for them. */
 export class Comparisons {
   readonly #clock: Clock;
@@ -44,31 +48,29 @@ export class Comparisons {
   }
 
   /** `atMs` is the monotonic time of the pick. */
-  alone(atMs: number, address: string, load: number, inFlight: number): void {
-    this.#write(atMs, address, load, inFlight, 0);
+  alone(atMs: number, node: Side, load: number): void {
+    this.#write(atMs, node, load, 0);
   }
 
   pair(
     atMs: number,
-    one: string,
+    one: Side,
     oneLoad: number,
-    oneInFlight: number,
-    two: string,
+    two: Side,
     twoLoad: number,
-    twoInFlight: number,
     isSecondChosen: boolean,
     isForced: boolean,
   ): void {
-    const slot = this.#write(atMs, one, oneLoad, oneInFlight, (isSecondChosen ? second : 0) | (isForced ? forced : 0));
-    this.#seconds[slot] = two;
+    const slot = this.#write(atMs, one, oneLoad, (isSecondChosen ? second : 0) | (isForced ? forced : 0));
+    this.#seconds[slot] = two.instance.address;
     this.#loads[2 * slot + 1] = twoLoad;
-    this.#inFlight[2 * slot + 1] = twoInFlight;
+    this.#inFlight[2 * slot + 1] = two.inFlight;
   }
 
-  #write(atMs: number, address: string, load: number, inFlight: number, flags: number): number {
+  #write(atMs: number, { instance, inFlight }: Side, load: number, flags: number): number {
     const slot = this.#count++ % kept;
     this.#atMs[slot] = atMs;
-    this.#firsts[slot] = address;
+    this.#firsts[slot] = instance.address;
     this.#seconds[slot] = '';
     this.#loads[2 * slot] = load;
     this.#inFlight[2 * slot] = inFlight;

@@ -101,7 +101,7 @@ export class KratosP2c<I extends Candidate> implements Balancer<I> {
     const [first, second] = nodes;
     if (first === undefined) throw noInstance();
     if (second === undefined) {
-      this.#comparisons.alone(nowNs / 1e6, first.instance.address, comparedLoad(weigh(first, nowNs)), first.inFlight);
+      this.#comparisons.alone(nowNs / 1e6, first, comparedLoad(weigh(first, nowNs)));
       return first;
     }
     const a = Math.floor(this.rng() * nodes.length);
@@ -115,18 +115,17 @@ export class KratosP2c<I extends Candidate> implements Balancer<I> {
     const isForced = nowNs - loser.lastPickNs > forcePickNs;
     if (isForced) loser.forcePicks++;
     this.#isForced = isForced;
+    const isSecondChosen = isSecond !== isForced;
     this.#comparisons.pair(
       nowNs / 1e6,
-      one.instance.address,
+      one,
       comparedLoad(oneWeight),
-      one.inFlight,
-      two.instance.address,
+      two,
       comparedLoad(twoWeight),
-      two.inFlight,
-      isSecond !== isForced,
+      isSecondChosen,
       isForced,
     );
-    return isSecond !== isForced ? two : one;
+    return isSecondChosen ? two : one;
   }
 
   readonly #learn = (node: Node<I>, startedAtNs: number, { code }: CallOutcome): void => {

@@ -97,7 +97,7 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
     const [first, second] = nodes;
     if (first === undefined) throw noInstance();
     if (second === undefined) {
-      this.#comparisons.alone(nowNs / 1e6, first.instance.address, loadOf(first), first.inFlight);
+      this.#comparisons.alone(nowNs / 1e6, first, loadOf(first));
       return first;
     }
     if (nodes.length === 2) return this.#better(first, second, nowNs);
@@ -119,18 +119,9 @@ export class P2cEwma<I extends Candidate> implements Balancer<I> {
     const isForced = nowNs - loser.lastPickNs > forcePickNs;
     if (isForced) loser.forcePicks++;
     this.#isForced = isForced;
-    this.#comparisons.pair(
-      nowNs / 1e6,
-      one.instance.address,
-      oneLoad,
-      one.inFlight,
-      two.instance.address,
-      twoLoad,
-      two.inFlight,
-      isSecond !== isForced,
-      isForced,
-    );
-    return isSecond !== isForced ? two : one;
+    const isSecondChosen = isSecond !== isForced;
+    this.#comparisons.pair(nowNs / 1e6, one, oneLoad, two, twoLoad, isSecondChosen, isForced);
+    return isSecondChosen ? two : one;
   }
 
   readonly #learn = (node: Node<I>, startedAtNs: number, { code }: CallOutcome): void => {

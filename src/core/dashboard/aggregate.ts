@@ -1,4 +1,5 @@
 import type { CircuitState } from '../balancer/guard/circuit.js';
+import { sum } from '../model/sum.js';
 import type { ClientFigures, InstanceFigures } from '../stats/figures.js';
 import { quantileOf } from '../stats/latency-buckets.js';
 import type { AddressFigures } from './feed.js';
@@ -78,10 +79,6 @@ function codesOf(all: readonly InstanceFigures[]): Record<string, number> {
   for (const one of all)
     for (const [name, count] of Object.entries(one.codes)) codes[name] = (codes[name] ?? 0) + count;
   return codes;
-}
-
-function sum<T>(values: readonly T[], of: (value: T) => number): number {
-  return values.reduce((total, value) => total + of(value), 0);
 }
 
 function mean(values: readonly number[]): number | null {

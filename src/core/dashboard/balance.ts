@@ -1,4 +1,5 @@
 import { goesByWeight } from '../balancer/policies.js';
+import { sum } from '../model/sum.js';
 import type { LoadRange } from '../stats/gozero-log/load.js';
 import type { Row } from './frame.js';
 
@@ -32,15 +33,19 @@ function weightsOf(policy: string | null): (row: Called) => number {
   return ({ weight }) => (weight !== null && weight > 0 ? weight : 1);
 }
 
+/** How the calls are spread over the instances that should get some. */
+function spreadOf<R extends Called>(rows: readonly R[], policy: string | null) {
+  const weightOf = weightsOf(policy);
+  const up = inRotation(rows);
+  return { up, weightOf, weights: sum(up, weightOf), calls: sum(up, ({ callsPerSecond }) => callsPerSecond ?? 0) };
+}
+
 /**
  * Calls of the busiest instance over the mean of those in rotation, per weight where the policy goes by weights; null
  * without calls.
  */
 export function skewOf(rows: readonly Called[], policy: string | null): number | null {
-  const weightOf = weightsOf(policy);
-  const up = inRotation(rows);
-  const weights = up.reduce((sum, row) => sum + weightOf(row), 0);
-  const calls = up.reduce((sum, { callsPerSecond }) => sum + (callsPerSecond ?? 0), 0);
+  const { up, weightOf, weights, calls } = spreadOf(rows, policy);
   if (calls === 0) return null;
   const busiest = Math.max(...up.map((row) => (row.callsPerSecond ?? 0) / weightOf(row)));
   return busiest / (calls / weights);
@@ -66,12 +71,8 @@ export function balanceNotices(
   },
   sampleSeconds: number,
 ): readonly string[] {
-  const weightOf = weightsOf(of.policy);
-  const up = inRotation(rows);
-  if (up.length < 2) return [];
-  const weights = up.reduce((sum, row) => sum + weightOf(row), 0);
-  const calls = up.reduce((sum, { callsPerSecond }) => sum + (callsPerSecond ?? 0), 0);
-  if (calls === 0) return [];
+  const { up, weightOf, weights, calls } = spreadOf(rows, of.policy);
+  if (up.length < 2 || calls === 0) return [];
   const ranges = new Map(up.map((row) => [row, of.loadRange?.(row.address) ?? null]));
   const median = peersMedian(ranges);
   const greedy: { over: number; text: string }[] = [];

@@ -1,4 +1,5 @@
 import { compareText } from '../model/compare.js';
+import { sum } from '../model/sum.js';
 import { shareOf } from './balance.js';
 import { type AddressFigures, unknownFigures } from './feed.js';
 import type { Row } from './frame.js';
@@ -52,9 +53,7 @@ export function joined(
   }
   if (entries.length > isSorted)
     entries.sort(([a], [b]) => compareText(a.address, b.address) || compareText(a.id, b.id));
-  const all = isTotalKnown(entries, figures)
-    ? entries.reduce((sum, [, { callsPerSecond }]) => sum + (callsPerSecond ?? 0), 0)
-    : null;
+  const all = isTotalKnown(entries, figures) ? sum(entries, ([, { callsPerSecond }]) => callsPerSecond ?? 0) : null;
   return entries.map(([row, found]) => rowOf(row, found, all));
 }
 

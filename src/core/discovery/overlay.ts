@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, stringMap, textField, weightOf } from '../dialects/codec.js';
+import { isObject, type JsonObject, parseObject, stringMap, textField, weightOf } from '../dialects/codec.js';
 import {
   type DialectName,
   dialectNames,
@@ -207,10 +207,5 @@ function dialectOf(value: unknown): DialectName | undefined {
 
 /** Null for what is not a JSON object. */
 export function parseRecord(value: Uint8Array): JsonObject | null {
-  try {
-    const parsed: unknown = JSON.parse(Buffer.from(value).toString('utf8'));
-    return isObject(parsed) ? parsed : null;
-  } catch {
-    return null;
-  }
+  return parseObject(Buffer.from(value).toString('utf8'));
 }

@@ -2,8 +2,10 @@ import type { InstanceView } from '../balancer/balancer.js';
 import { statusNames, unknownCode } from '../model/status-codes.js';
 import { CountWindows } from './count-windows.js';
 import { type InstanceFigures, type WindowFigures, windowsSeconds } from './figures.js';
-import { bucketOf, groups } from './latency-buckets.js';
+import { bucketOf, groupOf, groups } from './latency-buckets.js';
 import { LatencyWindows, tickMs } from './latency-windows.js';
+
+const longestWindowMs = Math.max(...windowsSeconds) * 1000;
 
 /** The latencies of all attempts since an instance came, for what adds up over all time. */
 export interface LatencyTotals {
@@ -67,14 +69,14 @@ export class InstanceCounts {
     // A server may send any number; gRPC takes those it does not know for UNKNOWN.
     const known = statusNames[code] === undefined ? unknownCode : code;
     this.#codes[known] = (this.#codes[known] ?? 0) + 1;
-    const group = bucket >> 5;
+    const group = groupOf(bucket);
     this.#byGroup[group] = (this.#byGroup[group] ?? 0) + 1;
     this.#sumMs += Math.max(0, latencyMs);
   }
 
   /** Calls are in flight, or something happened within the longest window: one that has left is worth telling of. */
   isOfInterest(nowMs: number): boolean {
-    return this.inFlight > 0 || nowMs - this.#lastMs <= Math.max(...windowsSeconds) * 1000;
+    return this.inFlight > 0 || nowMs - this.#lastMs <= longestWindowMs;
   }
 
   /** `view` is what the policy keeps of it, here and below. */

@@ -10,7 +10,7 @@ const mostUnits = 2 ** 31 - 1;
 export const groupSize = 2 ** subBits;
 export const groups = 31 - subBits + 1;
 
-/** Where a latency is counted: in the group `bucket >> 5`, there at `bucket & 31`. */
+/** Where a latency is counted. */
 export function bucketOf(latencyMs: number): number {
   const scaled = latencyMs * unitsAMs;
   const units = scaled >= mostUnits ? mostUnits : scaled > 0 ? scaled | 0 : 0;
@@ -18,6 +18,11 @@ export function bucketOf(latencyMs: number): number {
   const shift = 31 - Math.clz32(units) - subBits;
   // The leading bit of a group is set in all of its values: it counts the group up by one.
   return (shift << subBits) + (units >>> shift);
+}
+
+/** The group of a bucket. */
+export function groupOf(bucket: number): number {
+  return bucket >> subBits;
 }
 
 /** Where each bucket begins, ms, and where the last one ends: documents ask for thousands. */

@@ -1,5 +1,5 @@
 import type { LatencyPercentiles } from './figures.js';
-import { groupSize, groups, middleMs, upperBoundMs } from './latency-buckets.js';
+import { groupOf, groupSize, groups, middleMs, upperBoundMs } from './latency-buckets.js';
 
 /** Time is told in ticks of this length. */
 export const tickMs = 100;
@@ -97,7 +97,8 @@ export class LatencyWindows {
   /** One latency, by its bucket. `tick` never goes back. */
   record(bucket: number, tick: number): void {
     if (tick !== this.#tick) this.#turn(tick);
-    const page = this.#pages[bucket >> 5] ?? this.#newPage(bucket >> 5);
+    const group = groupOf(bucket);
+    const page = this.#pages[group] ?? this.#newPage(group);
     const within = bucket & (groupSize - 1);
     page.add(this.#slice1, this.#age1, within);
     page.add(this.#slice10, this.#age10, within);

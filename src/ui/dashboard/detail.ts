@@ -2,6 +2,7 @@ import type { Detail, HistoryEvent, Row } from '../../core/dashboard/frame.js';
 import type { Compared, PickTrace } from '../../core/stats/figures.js';
 import { columns, compact, known, milliseconds, percent } from './columns.js';
 import { sparkline } from './sparkline.js';
+import { shortTime } from './text.js';
 import { trendLength } from './trends.js';
 
 /** A line of the detail view. Not sanitised. */
@@ -37,7 +38,7 @@ export function detailLines(row: Row, detail: Detail | null, trend: readonly (nu
 function pauseLines({ pause }: Row): DetailLine[] {
   if (pause === null) return [];
   const reason = pause.reason === '' ? '' : `: ${pause.reason}`;
-  return [field('paused', `by ${pause.by || 'somebody'} at ${time(pause.at)}${reason}`)];
+  return [field('paused', `by ${pause.by || 'somebody'} at ${shortTime(pause.at)}${reason}`)];
 }
 
 /** A load alone leaves open what is latency and what is calls in flight. */
@@ -53,7 +54,7 @@ function codes(row: Row): string {
 }
 
 function event({ at, text }: HistoryEvent): DetailLine {
-  return { text: `  ${at === null ? '-'.padEnd(20) : time(at)}  ${text}` };
+  return { text: `  ${at === null ? '-'.padEnd(20) : shortTime(at)}  ${text}` };
 }
 
 function pick({ at, compared, chosen, isForced }: PickTrace): DetailLine {
@@ -61,14 +62,9 @@ function pick({ at, compared, chosen, isForced }: PickTrace): DetailLine {
   const winner = compared.find((one) => one.address === chosen);
   const over = others.length === 0 ? '' : ` over ${others.map(side).join(', ')}`;
   const forced = isForced ? ', because it had not been picked for long' : '';
-  return { text: `  ${time(at)}  ${winner ? side(winner) : chosen}${over}${forced}` };
+  return { text: `  ${shortTime(at)}  ${winner ? side(winner) : chosen}${over}${forced}` };
 }
 
 function side({ address, load, inFlight }: Compared): string {
   return `${address} (load ${compact(load)}, ${inFlight} in flight)`;
-}
-
-/** ISO 8601 without what nobody reads. */
-function time(iso: string): string {
-  return iso.replace('T', ' ').replace(/\.\d+(?=Z|[+-]|$)/, '');
 }

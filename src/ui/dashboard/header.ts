@@ -1,11 +1,12 @@
 import type { Frame } from '../../core/dashboard/frame.js';
 import { formatDuration } from '../../core/model/duration.js';
 import { sanitise } from '../../core/model/sanitise.js';
+import { sum } from '../../core/model/sum.js';
 import { compact, percent } from './columns.js';
 import { headerHeight, noticesHeight } from './layout.js';
 import type { Look } from './look.js';
 import type { State } from './state.js';
-import { cut } from './text.js';
+import { cut, shortTime } from './text.js';
 
 interface Part {
   readonly text: string;
@@ -42,11 +43,12 @@ export function summary(state: State, look: Look): string {
   if (state.frame === null) return line([...parts, name, { text: 'opening…' }], state.size.columns, look);
   const { rows } = state.frame;
   const up = rows.filter((row) => row.state === 'up').length;
-  const rates = rows.flatMap((row) => (row.callsPerSecond === null ? [] : [row.callsPerSecond]));
+  const called = rows.filter((row) => row.callsPerSecond !== null);
+  const rate = sum(called, (row) => row.callsPerSecond ?? 0);
   parts.push({ text: `${up}/${rows.length} up` });
-  if (rates.length > 0) parts.push({ text: `${compact(sum(rates))}/s` });
-  const failed = rows.map((row) => (row.errorRate ?? 0) * (row.callsPerSecond ?? 0));
-  if (rates.length > 0 && sum(rates) > 0) parts.push({ text: `${percent(sum(failed) / sum(rates))} err` });
+  if (called.length > 0) parts.push({ text: `${compact(rate)}/s` });
+  const failed = sum(called, (row) => (row.errorRate ?? 0) * (row.callsPerSecond ?? 0));
+  if (rate > 0) parts.push({ text: `${percent(failed / rate)} err` });
   // Last: it is known, and what does not fit is cut.
   parts.push(name);
   return line(parts, state.size.columns, look);
@@ -64,12 +66,7 @@ function flags(state: State, { style }: Look): Part[] {
 
 /** Nothing else tells a recording from what is happening now. */
 function replayed({ frame, isEnded }: State): string {
-  return ['REPLAY', ...(frame === null ? [] : [clockTime(frame.at)]), ...(isEnded ? ['ended'] : [])].join(' ');
-}
-
-/** `2026-11-30 13:01:02Z` */
-function clockTime(at: string): string {
-  return at.replace('T', ' ').replace(/\.\d+(?=Z$)/, '');
+  return ['REPLAY', ...(frame === null ? [] : [shortTime(frame.at)]), ...(isEnded ? ['ended'] : [])].join(' ');
 }
 
 function figures(state: State): Part[] {
@@ -111,8 +108,4 @@ function line(parts: readonly Part[], columns: number, look: Look): string {
     left -= mark.length + look.width(shown);
   }
   return text;
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

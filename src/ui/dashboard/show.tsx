@@ -1,4 +1,5 @@
 import type { DashboardSource } from '../../core/dashboard/source.js';
+import { wantsColour } from '../../core/model/wants-colour.js';
 import { type Look, type Style, styleFor } from './look.js';
 import type { DashboardEnd, DashboardOptions } from './options.js';
 import { type Painter, ScreenPainter } from './painter.js';
@@ -9,7 +10,7 @@ import { isNarrow, measureWith, narrowWidth } from './text.js';
 /** Has the terminal until the user quits, the signal aborts, or the source fails; then the terminal is as it was. */
 export async function showDashboard(options: DashboardOptions): Promise<DashboardEnd> {
   const { opening, signal } = options;
-  const style = styleFor(hasColours());
+  const style = styleFor(wantsColour(true, process.env));
   const texts = [opening.service, opening.context, ...options.hints];
   const first: Look = { style, width: texts.every(isNarrow) ? narrowWidth : await wideMeasure() };
   const terminal = new Terminal(options.stdin, options.stdout, {
@@ -76,12 +77,4 @@ async function drawWithInk(options: DashboardOptions, screen: Painter, session: 
 async function wideMeasure() {
   const { default: stringWidth } = await import('string-width');
   return measureWith(stringWidth);
-}
-
-/** NO_COLOR (any value) says no, FORCE_COLOR yes (0 or false: no); ink itself would only ask for the second. */
-function hasColours(): boolean {
-  const { NO_COLOR, FORCE_COLOR, TERM } = process.env;
-  if (NO_COLOR) return false;
-  if (FORCE_COLOR) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false';
-  return TERM !== 'dumb';
 }

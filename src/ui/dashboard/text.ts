@@ -15,6 +15,11 @@ export function measureWith(stringWidth: Measure): Measure {
   return (text) => (isNarrow(text) ? text.length : stringWidth(text));
 }
 
+/** ISO 8601 without what nobody reads: `2026-11-30 13:01:02Z`. */
+export function shortTime(iso: string): string {
+  return iso.replace('T', ' ').replace(/\.\d+(?=Z|[+-]|$)/, '');
+}
+
 /** At most `limit` cells, with an ellipsis where something was cut. Never splits what a reader sees as one character. */
 export function cut(text: string, limit: number, width: Measure): string {
   if (width(text) <= limit) return text;

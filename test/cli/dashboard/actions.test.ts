@@ -1,25 +1,11 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { type ActionSettings, dashboardActions } from '../../../src/cli/dashboard/actions.js';
 import { Lifetime } from '../../../src/cli/lifetime.js';
-import { unknownFigures } from '../../../src/core/dashboard/feed.js';
-import type { Row } from '../../../src/core/dashboard/frame.js';
 import { readService } from '../../../src/core/discovery/read.js';
 import { systemClock } from '../../../src/core/model/clock.js';
+import { dashboardRow } from '../../support/dashboard-row.js';
 import { MemoryStore } from '../../support/memory-etcd.js';
 
-const row = (address: string, of: Partial<Row> = {}): Row => {
-  const registered = {
-    id: address,
-    address,
-    name: '',
-    state: 'up',
-    weight: 1,
-    zone: '',
-    lease: null,
-    pause: null,
-  } as const;
-  return { ...unknownFigures, ...registered, share: null, ...of };
-};
 const settings = (of: Partial<ActionSettings> = {}): ActionSettings => ({
   service: () => 'shop.rpc',
   endpoints: ['127.0.0.1:2379'],
@@ -30,7 +16,7 @@ const settings = (of: Partial<ActionSettings> = {}): ActionSettings => ({
 });
 
 describe('the command that does the same', () => {
-  const line = (of: Partial<ActionSettings>, one = row('10.0.0.1:80')) =>
+  const line = (of: Partial<ActionSettings>, one = dashboardRow('10.0.0.1:80')) =>
     dashboardActions(settings(of)).command('pause', one);
 
   test('names the instance, and how etcd is reached where that is not the default', () => {
@@ -41,14 +27,16 @@ describe('the command that does the same', () => {
     expect(line({ flags: { cacert: 'my ca.pem', 'insecure-skip-tls-verify': true } })).toBe(
       "lbctl pause shop.rpc 10.0.0.1:80 --cacert 'my ca.pem' --insecure-skip-tls-verify",
     );
-    expect(dashboardActions(settings()).command('drain', row('10.0.0.1:80'))).toBe('lbctl drain shop.rpc 10.0.0.1:80');
+    expect(dashboardActions(settings()).command('drain', dashboardRow('10.0.0.1:80'))).toBe(
+      'lbctl drain shop.rpc 10.0.0.1:80',
+    );
   });
 
   test('never shows a password, and is one command whatever etcd holds', () => {
     expect(line({ flags: { user: 'root:secret' } })).toBe('lbctl pause shop.rpc 10.0.0.1:80 --user root');
     expect(line({ service: () => "it's; rm -rf ~" })).toBe("lbctl pause 'it'\\''s; rm -rf ~' 10.0.0.1:80");
-    expect(line({}, row('$(reboot)\u001b[2J'))).toBe("lbctl pause shop.rpc '$(reboot)[2J'");
-    expect(line({}, row('', { id: 'shop.rpc/7' }))).toBe('lbctl pause shop.rpc shop.rpc/7');
+    expect(line({}, dashboardRow('$(reboot)\u001b[2J'))).toBe("lbctl pause shop.rpc '$(reboot)[2J'");
+    expect(line({}, dashboardRow('', { id: 'shop.rpc/7' }))).toBe('lbctl pause shop.rpc shop.rpc/7');
   });
 });
 
@@ -64,17 +52,21 @@ describe('with --write', () => {
   test('an instance is paused, drained and resumed as the verbs do it', async () => {
     store.put('shop.rpc/1', '10.0.0.1:80');
     store.put('shop.rpc/2', '10.0.0.2:80');
-    expect(await actions.run?.('pause', row('10.0.0.1:80'), never)).toMatch(/^10\.0\.0\.1:80 is paused: /);
+    expect(await actions.run?.('pause', dashboardRow('10.0.0.1:80'), never)).toMatch(/^10\.0\.0\.1:80 is paused: /);
     expect(await admins()).toEqual(['paused', 'up']);
-    expect(await actions.run?.('drain', row('10.0.0.1:80'), never)).toMatch(/^10\.0\.0\.1:80 is paused: drained/);
-    expect(await actions.run?.('resume', row('10.0.0.1:80'), never)).toMatch(/^10\.0\.0\.1:80 is up: /);
+    expect(await actions.run?.('drain', dashboardRow('10.0.0.1:80'), never)).toMatch(
+      /^10\.0\.0\.1:80 is paused: drained/,
+    );
+    expect(await actions.run?.('resume', dashboardRow('10.0.0.1:80'), never)).toMatch(/^10\.0\.0\.1:80 is up: /);
     expect(await admins()).toEqual(['up', 'up']);
   });
 
   test('the last one in rotation is not taken out', async () => {
     store.put('shop.rpc/1', '10.0.0.1:80');
     for (const action of ['pause', 'drain'] as const) {
-      await expect(actions.run?.(action, row('10.0.0.1:80'), never)).rejects.toMatchObject({ code: 'GUARD_REFUSED' });
+      await expect(actions.run?.(action, dashboardRow('10.0.0.1:80'), never)).rejects.toMatchObject({
+        code: 'GUARD_REFUSED',
+      });
     }
     expect(await admins()).toEqual(['up']);
   });

@@ -2,27 +2,14 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { balanceNotices, shareOf, skewOf } from '../../../src/core/dashboard/balance.js';
-import { unknownFigures } from '../../../src/core/dashboard/feed.js';
 import type { Row } from '../../../src/core/dashboard/frame.js';
 import { LogStatistics } from '../../../src/core/stats/gozero-log/figures.js';
 import type { LoadRange } from '../../../src/core/stats/gozero-log/load.js';
 import { GozeroLogReader } from '../../../src/core/stats/gozero-log/reader.js';
+import { dashboardRow } from '../../support/dashboard-row.js';
 
-function row(address: string, of: Partial<Row> = {}): Row {
-  const registered = {
-    id: address,
-    address,
-    name: '',
-    state: 'up',
-    weight: 1,
-    zone: '',
-    lease: null,
-    pause: null,
-  } as const;
-  return { ...unknownFigures, ...registered, share: null, ...of };
-}
 const rates = (...perSecond: number[]) =>
-  perSecond.map((callsPerSecond, index) => row(`10.0.0.${index}:80`, { callsPerSecond }));
+  perSecond.map((callsPerSecond, index) => dashboardRow(`10.0.0.${index}:80`, { callsPerSecond }));
 
 const log = { policy: 'p2c_ewma', loadRange: () => null };
 const clients = { policy: 'smooth_weighted_round_robin', loadRange: null };
@@ -36,14 +23,22 @@ describe('skew', () => {
     expect(skewOf(rates(10, 10, 10), 'weighted_random')).toBe(1);
     expect(skewOf(rates(30, 0, 0), 'weighted_random')).toBe(3);
     expect(
-      skewOf([row('a', { callsPerSecond: 30, weight: 3 }), row('b', { callsPerSecond: 10 })], 'weighted_random'),
+      skewOf(
+        [dashboardRow('a', { callsPerSecond: 30, weight: 3 }), dashboardRow('b', { callsPerSecond: 10 })],
+        'weighted_random',
+      ),
     ).toBe(1);
     // p2c does not look at weights: what is heavy and gets more has more than its part.
-    expect(skewOf([row('a', { callsPerSecond: 30, weight: 3 }), row('b', { callsPerSecond: 10 })], 'p2c_ewma')).toBe(
-      1.5,
-    );
-    expect(skewOf([...rates(10, 10), row('e', { callsPerSecond: 0, health: 'ejected' })], 'p2c_ewma')).toBe(1);
-    expect(skewOf([...rates(10, 10), row('p', { callsPerSecond: 0, state: 'paused' })], 'weighted_random')).toBe(1);
+    expect(
+      skewOf(
+        [dashboardRow('a', { callsPerSecond: 30, weight: 3 }), dashboardRow('b', { callsPerSecond: 10 })],
+        'p2c_ewma',
+      ),
+    ).toBe(1.5);
+    expect(skewOf([...rates(10, 10), dashboardRow('e', { callsPerSecond: 0, health: 'ejected' })], 'p2c_ewma')).toBe(1);
+    expect(
+      skewOf([...rates(10, 10), dashboardRow('p', { callsPerSecond: 0, state: 'paused' })], 'weighted_random'),
+    ).toBe(1);
     expect(skewOf(rates(0, 0), 'weighted_random')).toBeNull();
     expect(skewOf([], 'weighted_random')).toBeNull();
   });
@@ -51,9 +46,9 @@ describe('skew', () => {
 
 describe('what cannot be reached, and what has no address,', () => {
   const others = [
-    row('dead', { callsPerSecond: 0, health: 'unhealthy' }),
-    row('dying', { callsPerSecond: 1, health: 'unhealthy' }),
-    row('', { callsPerSecond: 0 }),
+    dashboardRow('dead', { callsPerSecond: 0, health: 'unhealthy' }),
+    dashboardRow('dying', { callsPerSecond: 1, health: 'unhealthy' }),
+    dashboardRow('', { callsPerSecond: 0 }),
   ];
 
   test('leaves its part to the others', () => {
@@ -62,7 +57,7 @@ describe('what cannot be reached, and what has no address,', () => {
   });
 
   test('is named when it fails, and draws calls by it', () => {
-    const hole = row('hole', { callsPerSecond: 90, health: 'unhealthy' });
+    const hole = dashboardRow('hole', { callsPerSecond: 90, health: 'unhealthy' });
     expect(skewOf([...rates(5, 5), hole], 'p2c_ewma')).toBeCloseTo(2.7);
     expect(balanceNotices([...rates(5, 5), hole], clients, 10)).toEqual([
       'hole takes 90 % of the calls, 2.7 times its share',
@@ -75,7 +70,7 @@ describe('what cannot be reached, and what has no address,', () => {
 });
 
 test('weights count where every client goes by them, and nowhere else', () => {
-  const rows = [row('a', { callsPerSecond: 30, weight: 3 }), row('b', { callsPerSecond: 10 })];
+  const rows = [dashboardRow('a', { callsPerSecond: 30, weight: 3 }), dashboardRow('b', { callsPerSecond: 10 })];
   for (const policy of ['smooth_weighted_round_robin', 'rendezvous', 'rendezvous, weighted_hash, weighted_random']) {
     expect([policy, skewOf(rows, policy)]).toEqual([policy, 1]);
   }
@@ -93,7 +88,7 @@ describe('notices', () => {
   });
 
   test('go by weight where it is known', () => {
-    const heavy = row('heavy', { callsPerSecond: 60, weight: 3 });
+    const heavy = dashboardRow('heavy', { callsPerSecond: 60, weight: 3 });
     expect(balanceNotices([heavy, ...rates(20, 20)], clients, 10)).toEqual([]);
     expect(balanceNotices([{ ...heavy, weight: 1 }, ...rates(20, 20)], clients, 10)).toHaveLength(1);
   });
@@ -106,7 +101,7 @@ describe('notices', () => {
     const ranges = new Map<string, LoadRange>();
     const loaded = (address: string, lowest: number, callsPerSecond: number, highest = lowest) => {
       ranges.set(address, { lowest, highest });
-      return row(address, { callsPerSecond });
+      return dashboardRow(address, { callsPerSecond });
     };
     const told = { policy: 'p2c_ewma', loadRange: (address: string) => ranges.get(address) ?? null };
     const text = (...rows: Row[]) => balanceNotices(rows, told, 60).join();
@@ -117,7 +112,7 @@ describe('notices', () => {
     // The fastest that gets the most is what one hopes for.
     expect(text(...peers, loaded('f', 1178, 60))).not.toContain('failed fast');
     // One whose load is not known looks like nothing; where errors are counted nobody has to guess.
-    expect(text(...peers, row('n', { callsPerSecond: 10 }))).not.toContain('fast');
+    expect(text(...peers, dashboardRow('n', { callsPerSecond: 10 }))).not.toContain('fast');
     expect(balanceNotices([...peers, loaded('f', 1178, 10)], clients, 60).join()).not.toContain('fast');
     // Calls in flight may have made the one load, or not made the others.
     expect(text(...peers, loaded('f', 1178, 10, 2356))).not.toContain('fast');
@@ -131,7 +126,7 @@ describe('notices', () => {
     for (const record of new GozeroLogReader().push('f', bytes)) {
       statistics.add(record);
       const figures = statistics.figures(null);
-      const rows = [...figures].map(([address, { callsPerSecond }]) => row(address, { callsPerSecond }));
+      const rows = [...figures].map(([address, { callsPerSecond }]) => dashboardRow(address, { callsPerSecond }));
       const loadRange = (address: string) => figures.get(address)?.loadRange ?? null;
       accused.push(balanceNotices(rows, { policy: 'p2c_ewma', loadRange }, 60).join());
     }
@@ -153,7 +148,7 @@ describe('notices', () => {
           statistics.add({ stream: 's', atMs: index * 60_000, conns, isCut: false });
         }
         const figures = statistics.figures(null);
-        const rows = [...figures].map(([address, { callsPerSecond }]) => row(address, { callsPerSecond }));
+        const rows = [...figures].map(([address, { callsPerSecond }]) => dashboardRow(address, { callsPerSecond }));
         const loadRange = (address: string) => figures.get(address)?.loadRange ?? null;
         expect(balanceNotices(rows, { policy: 'p2c_ewma', loadRange }, 60).join()).not.toContain('failed fast');
       }),

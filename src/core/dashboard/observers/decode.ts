@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../dialects/codec.js';
+import { finiteNumber, isObject, type JsonObject, parseObject } from '../../dialects/codec.js';
 import {
   type ClientFigures,
   type Compared,
@@ -16,13 +16,8 @@ const mostCodes = 100;
 
 /** The clients of one line of a statistics stream; null for anything else. */
 export function decodeStatistics(line: string): readonly ClientFigures[] | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return null;
-  }
-  if (!isObject(value) || !Array.isArray(value.clients)) return null;
+  const value = parseObject(line);
+  if (!value || !Array.isArray(value.clients)) return null;
   const clients = value.clients.map(clientOf);
   return clients.every((client) => client !== null) ? clients : null;
 }
@@ -54,11 +49,11 @@ function instanceOf(value: unknown): InstanceFigures | null {
     isListed: value.isListed === true,
     inFlight: count(value.inFlight),
     picks: count(value.picks),
-    forcePicks: number(value.forcePicks),
+    forcePicks: finiteNumber(value.forcePicks),
     codes: codesOf(value.codes),
-    ewmaMs: number(value.ewmaMs),
-    success: number(value.success),
-    load: number(value.load),
+    ewmaMs: finiteNumber(value.ewmaMs),
+    success: finiteNumber(value.success),
+    load: finiteNumber(value.load),
     isReachable: typeof isReachable === 'boolean' ? isReachable : null,
     circuit: circuit === 'open' || circuit === 'half-open' || circuit === 'closed' ? circuit : null,
     windows: { 1: short, 10: middle, 60: long },
@@ -69,7 +64,7 @@ function instanceOf(value: unknown): InstanceFigures | null {
 function windowOf(value: unknown): WindowFigures | null {
   if (!isObject(value)) return null;
   const { p50, p90, p99 } = isObject(value.latencyMs) ? value.latencyMs : ({} as JsonObject);
-  const latencyMs = { p50: number(p50), p90: number(p90), p99: number(p99) };
+  const latencyMs = { p50: finiteNumber(p50), p90: finiteNumber(p90), p99: finiteNumber(p99) };
   return {
     picks: count(value.picks),
     calls: count(value.calls),
@@ -111,12 +106,8 @@ function listOf<T>(value: unknown, most: number, decode: (one: unknown) => T | n
   return all.every((one) => one !== null) ? (all as T[]) : null;
 }
 
-function number(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) ? value : null;
-}
-
 function count(value: unknown): number {
-  return Math.max(0, number(value) ?? 0);
+  return Math.max(0, finiteNumber(value) ?? 0);
 }
 
 function text(value: unknown): string {

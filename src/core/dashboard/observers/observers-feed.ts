@@ -8,7 +8,7 @@ import type { ClientFigures, PickTrace } from '../../stats/figures.js';
 import { type ObserverView, readObservers } from '../../stats/observers.js';
 import { aggregate } from '../aggregate.js';
 import { type AddressFigures, type Feed, idleFigures, unknownFigures } from '../feed.js';
-import { StatisticsStream } from './statistics-stream.js';
+import { StatisticsReader } from './statistics-reader.js';
 
 export interface ObserversOptions {
   readonly etcd: Etcd;
@@ -30,7 +30,7 @@ const mostNamed = 5;
 const mostTrace = 50;
 
 interface Process {
-  readonly stream: StatisticsStream;
+  readonly stream: StatisticsReader;
   clients: readonly ClientFigures[];
 }
 
@@ -201,7 +201,7 @@ export class ObserversFeed implements Feed {
     }
     for (const address of addresses) {
       if (this.#processes.has(address)) continue;
-      const stream = new StatisticsStream({
+      const stream = new StatisticsReader({
         ...{ address, service, intervalMs, clock },
         onFigures: (clients) => {
           process.clients = clients;
@@ -215,7 +215,7 @@ export class ObserversFeed implements Feed {
   }
 }
 
-function isSilent(stream: StatisticsStream): boolean {
+function isSilent(stream: StatisticsReader): boolean {
   return stream.silentForMs > stream.silentLimitMs;
 }
 

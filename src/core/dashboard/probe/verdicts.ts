@@ -1,4 +1,5 @@
 import type { Clock } from '../../model/clock.js';
+import { sum } from '../../model/sum.js';
 import type { AddressFigures } from '../feed.js';
 
 /** Rates are of the last ten seconds, counted by the second. */
@@ -60,8 +61,8 @@ export class Verdicts {
       wrong += count;
     }
     const recent = seconds.filter(({ number }) => this.#isRecent(number));
-    const answers = recent.reduce((sum, second) => sum + second.answers, 0);
-    const wrongShare = answers === 0 ? 0 : recent.reduce((sum, second) => sum + second.wrong, 0) / answers;
+    const answers = sum(recent, (second) => second.answers);
+    const wrongShare = answers === 0 ? 0 : sum(recent, (second) => second.wrong) / answers;
     return {
       ...known,
       health: isWrong && known.health === 'healthy' ? 'unhealthy' : known.health,

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../../dialects/codec.js';
+import { finiteNumber, isObject, type JsonObject, parseObject } from '../../dialects/codec.js';
 import type { Detail, Frame, HistoryEvent, Row } from '../frame.js';
 
 /** The first line of a recording, and of each session that was appended to it. */
@@ -8,13 +8,8 @@ export type RecordedLine = { readonly kind: 'header' } | { readonly kind: 'frame
 
 /** Null for anything else: a line that was cut, or of another version. */
 export function decodeLine(line: string): RecordedLine | null {
-  let value: unknown;
-  try {
-    value = JSON.parse(line);
-  } catch {
-    return null;
-  }
-  if (!isObject(value)) return null;
+  const value = parseObject(line);
+  if (!value) return null;
   if (value.format === recordingHeader.format)
     return value.version === recordingHeader.version ? { kind: 'header' } : null;
   const frame = frameOf(value);
@@ -34,10 +29,10 @@ function frameOf(value: JsonObject): Frame | null {
     context: text(value.context),
     policy: textOrNull(value.policy),
     source,
-    observers: number(value.observers),
+    observers: finiteNumber(value.observers),
     view: textOrNull(value.view),
-    staleForMs: number(value.staleForMs),
-    skew: number(value.skew),
+    staleForMs: finiteNumber(value.staleForMs),
+    skew: finiteNumber(value.skew),
     notices: Array.isArray(value.notices) ? value.notices.map(text) : [],
     rows: decoded,
     detail: detailOf(value.detail),
@@ -58,19 +53,19 @@ function rowOf(value: unknown): Row | null {
     name: text(value.name),
     state: states.find((state) => state === value.state) ?? null,
     health: healths.find((health) => health === value.health) ?? null,
-    weight: number(value.weight),
+    weight: finiteNumber(value.weight),
     zone: text(value.zone),
-    load: number(value.load),
-    inFlight: number(value.inFlight),
-    callsPerSecond: number(value.callsPerSecond),
-    share: number(value.share),
-    errorRate: number(value.errorRate),
-    ewmaMs: number(value.ewmaMs),
+    load: finiteNumber(value.load),
+    inFlight: finiteNumber(value.inFlight),
+    callsPerSecond: finiteNumber(value.callsPerSecond),
+    share: finiteNumber(value.share),
+    errorRate: finiteNumber(value.errorRate),
+    ewmaMs: finiteNumber(value.ewmaMs),
     isEwmaBound: value.isEwmaBound === true,
-    p99Ms: number(value.p99Ms),
+    p99Ms: finiteNumber(value.p99Ms),
     lease: lease && {
-      remainingSeconds: number(lease.remainingSeconds) ?? 0,
-      ttlSeconds: number(lease.ttlSeconds) ?? 0,
+      remainingSeconds: finiteNumber(lease.remainingSeconds) ?? 0,
+      ttlSeconds: finiteNumber(lease.ttlSeconds) ?? 0,
     },
     codes: Object.fromEntries(codes.flatMap(([name, calls]) => (typeof calls === 'number' ? [[name, calls]] : []))),
     pause: pause && { by: text(pause.by), at: text(pause.at), reason: text(pause.reason) },
@@ -86,7 +81,7 @@ function detailOf(value: unknown): Detail | null {
     history: history.map((event): HistoryEvent => {
       return { id: text(event.id), at: textOrNull(event.at), text: text(event.text) };
     }),
-    ringShare: number(value.ringShare),
+    ringShare: finiteNumber(value.ringShare),
     trace: [],
     readings: [],
   };
@@ -98,8 +93,4 @@ function text(value: unknown): string {
 
 function textOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
-}
-
-function number(value: unknown): number | null {
-  return typeof value === 'number' && Number.isFinite(value) ? value : null;
 }

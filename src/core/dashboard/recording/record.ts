@@ -12,7 +12,7 @@ const lastWriteMs = 1000;
 /** Another source's frames, each of them written to a file as well. */
 export class RecordedSource implements DashboardSource {
   readonly ended: Promise<void> | undefined;
-  readonly #source: DashboardSource & { readonly ended?: Promise<void> | undefined };
+  readonly #source: DashboardSource;
   readonly #file: FileHandle;
   readonly #intervalMs: number;
   readonly #clock: Clock;
@@ -22,12 +22,7 @@ export class RecordedSource implements DashboardSource {
   #writing: Promise<void> | null = null;
   #closed: Promise<void> | null = null;
 
-  private constructor(
-    source: DashboardSource & { readonly ended?: Promise<void> | undefined },
-    file: FileHandle,
-    intervalMs: number,
-    clock: Clock,
-  ) {
+  private constructor(source: DashboardSource, file: FileHandle, intervalMs: number, clock: Clock) {
     this.#source = source;
     this.ended = source.ended;
     this.#file = file;
@@ -37,12 +32,7 @@ export class RecordedSource implements DashboardSource {
   }
 
   /** Appends to `path` from now on, a frame each interval. @throws USAGE for a file that is no recording or cannot be written. */
-  static async open(
-    path: string,
-    source: DashboardSource & { readonly ended?: Promise<void> | undefined },
-    intervalMs: number,
-    clock: Clock,
-  ): Promise<RecordedSource> {
+  static async open(path: string, source: DashboardSource, intervalMs: number, clock: Clock): Promise<RecordedSource> {
     return new RecordedSource(source, await openRecording(path), intervalMs, clock);
   }
 

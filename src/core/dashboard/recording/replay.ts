@@ -3,6 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { openPipe } from '../../host/pipe.js';
 import { type Clock, sleep } from '../../model/clock.js';
+import { longestTimerMs } from '../../model/duration.js';
 import { LbctlError, messageOf } from '../../model/errors.js';
 import type { Frame } from '../frame.js';
 import type { DashboardSource } from '../source.js';
@@ -97,7 +98,7 @@ export class ReplaySource implements DashboardSource {
         startAt = Date.parse(frame.at);
       }
       const dueMs = Date.parse(frame.at) - startAt - (clock.monotonic() - startedAt);
-      await sleep(clock, Math.min(2 ** 31 - 1, Math.max(0, dueMs)), this.#waiting.signal);
+      await sleep(clock, Math.min(longestTimerMs, Math.max(0, dueMs)), this.#waiting.signal);
       if (signal.aborted) return;
       this.#frame = frame;
       this.#damaged += damaged;

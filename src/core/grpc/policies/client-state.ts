@@ -1,4 +1,5 @@
 import { type ChannelOptions, experimental } from '@grpc/grpc-js';
+import { sum } from '../../model/sum.js';
 import type { InstanceFigures, PickTrace } from '../../stats/figures.js';
 import { type ClientStateOptions, type InstanceStatistics, ManagedBalancer } from './managed-balancer.js';
 import type { PolicyConfig } from './policy-config.js';
@@ -48,7 +49,7 @@ export class ClientState {
 
   /** How many instances the channels have on their lists. */
   get size(): number {
-    return this.#balancers.reduce((sum, { balancer }) => sum + balancer.size, 0);
+    return sum(this.#balancers, ({ balancer }) => balancer.size);
   }
 
   /** The same as `inspect` with what is counted over time, and with instances that have left: what clients serve as statistics. */

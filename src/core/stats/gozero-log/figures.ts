@@ -1,3 +1,4 @@
+import { sum } from '../../model/sum.js';
 import { ewmaBoundMs, inFlightOf, type LoadRange, linesOfRange, loadRange } from './load.js';
 import type { Conn } from './parse.js';
 import { isLost, type LogRecord, type LogSample, type LostLines } from './reader.js';
@@ -101,7 +102,11 @@ export class LogStatistics {
     const before = known.find(isSame);
     const there = new Set(conns.map(({ address }) => address));
     const gone = isCut && before ? [...before.conns.keys(), ...before.missing].filter((one) => !there.has(one)) : [];
-    const interval = intervalOf(before, atMs, sum(conns.map(({ reqs }) => reqs)));
+    const interval = intervalOf(
+      before,
+      atMs,
+      sum(conns, ({ reqs }) => reqs),
+    );
     const picker: Picker = {
       atMs,
       countsFromMs: atMs,
@@ -209,25 +214,20 @@ function added(conns: readonly Counted[], isMissed: boolean): LogFigures {
     const ms = ewmaBoundMs(load);
     return ms === null ? [] : [{ ms, weight: Math.max(1, reqs) }];
   });
-  const weights = sum(answered.map(({ weight }) => weight));
+  const weights = sum(answered, ({ weight }) => weight);
   return {
-    load: conns.length === 0 ? null : sum(conns.map(({ load }) => load)) / conns.length,
+    load: conns.length === 0 ? null : sum(conns, ({ load }) => load) / conns.length,
     inFlight: !isMissed && conns.length === 1 && first ? inFlightOf(first.load) : null,
-    callsPerSecond:
-      timed.length === 0 || isPartial ? null : sum(timed.map(({ reqs, seconds }) => reqs / (seconds ?? 1))),
-    calls: sum(timed.map(({ reqs }) => reqs)),
+    callsPerSecond: timed.length === 0 || isPartial ? null : sum(timed, ({ reqs, seconds }) => reqs / (seconds ?? 1)),
+    calls: sum(timed, ({ reqs }) => reqs),
     loadRange: meanRange(conns),
-    ewmaBoundMs: weights === 0 ? null : sum(answered.map(({ ms, weight }) => ms * weight)) / weights,
+    ewmaBoundMs: weights === 0 ? null : sum(answered, ({ ms, weight }) => ms * weight) / weights,
   };
 }
 
 function meanRange(conns: readonly Counted[]): LoadRange | null {
   const ranges = conns.flatMap(({ loads }) => loadRange(loads) ?? []);
   if (ranges.length === 0) return null;
-  const mean = (of: keyof LoadRange) => sum(ranges.map((range) => range[of])) / ranges.length;
+  const mean = (of: keyof LoadRange) => sum(ranges, (range) => range[of]) / ranges.length;
   return { lowest: mean('lowest'), highest: mean('highest') };
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

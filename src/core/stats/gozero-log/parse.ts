@@ -1,4 +1,4 @@
-import { isObject } from '../../dialects/codec.js';
+import { isObject, parseObject } from '../../dialects/codec.js';
 
 /** One instance in a statistics line. */
 export interface Conn {
@@ -79,12 +79,8 @@ function isOtherRecord(line: string): boolean {
     const [, level, content = ''] = line.split('\t');
     return level !== undefined && level.trim() !== 'stat' && !content.startsWith(marker);
   }
-  try {
-    const value: unknown = JSON.parse(line.slice(brace));
-    return isObject(value) && !Object.values(value).some((one) => typeof one === 'string' && one.startsWith(marker));
-  } catch {
-    return false;
-  }
+  const value = parseObject(line.slice(brace));
+  return value !== null && !Object.values(value).some((one) => typeof one === 'string' && one.startsWith(marker));
 }
 
 type Read = Omit<StatisticsLine, 'writer'> | null;

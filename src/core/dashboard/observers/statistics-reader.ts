@@ -22,7 +22,7 @@ const longestBackOffMs = 5000;
 const longestLineBytes = 8 << 20;
 
 /** The live statistics of one process, over HTTP. Opens it again when it breaks or falls silent, until it is closed. */
-export class StatisticsStream {
+export class StatisticsReader {
   readonly #options: StreamOptions;
   readonly #closing = new AbortController();
   #trace: string | null = null;
