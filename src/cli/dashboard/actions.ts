@@ -2,11 +2,11 @@ import type { Row } from '../../core/dashboard/frame.js';
 import type { Etcd } from '../../core/etcd/port.js';
 import { LbctlError } from '../../core/model/errors.js';
 import type { ActionName, Actions } from '../../ui/dashboard/options.js';
-import { drainRequest } from '../drain/flags.js';
+import { drainDefaults, drainRequest } from '../drain/flags.js';
 import { type ConnectionFlagValues, connectionFlags } from '../flags.js';
 import type { Lifetime } from '../lifetime.js';
-import { whoAmI } from '../steering/steering.js';
-import { takeOutRequest } from '../steering/take-out.js';
+import { followDefaults, followWithin, whoAmI } from '../steering/steering.js';
+import { standingStrategy, takeOutDefaults, takeOutRequest } from '../steering/take-out.js';
 
 export interface ActionSettings {
   /** Known once the source is open: a recording brings its own. */
@@ -14,24 +14,14 @@ export interface ActionSettings {
   /** As etcd was reached. */
   readonly endpoints: readonly string[];
   readonly flags: ConnectionFlagValues;
+  /** How this program is called in a shell. */
+  readonly program: string;
   /** Null: it only looks. */
   readonly connect: (() => Promise<Etcd>) | null;
   readonly lifetime: Lifetime;
 }
 
 const defaultEndpoint = '127.0.0.1:2379';
-/** What the verbs do when no flag says otherwise. */
-const takeOut = { strategy: 'auto', 'min-available': '1', probe: false } as const;
-const drainDefaults = {
-  ...takeOut,
-  'until-idle': false,
-  grace: '0',
-  timeout: '60s',
-  health: 'tcp',
-  'on-failure': 'keep',
-  'dry-run': false,
-} as const;
-const followMs = 10_000;
 /** A drain waits for a minute, and writes before and after it. */
 const longestMs = 90_000;
 
@@ -57,20 +47,23 @@ async function act(
   signal: AbortSignal,
 ): Promise<string> {
   const request = { service: service(), selectors: [selector], by: whoAmI(process.env), signal };
+  const follow = { confirmWithinMs: followWithin(followDefaults) };
   if (action === 'drain') {
     const { drainInstances } = await import('../../core/operations/drain/drain.js');
     const { drainPorts } = await import('../drain/ports.js');
     // Its progress has no place on a screen that is drawn: what came of it is told at the end.
     const { ports } = drainPorts({ lifetime, killAfterMs: 0, isStructured: true }, () => {});
-    const drain = { ...drainRequest(drainDefaults, signal), ...request, command: null, verb: 'drain' } as const;
+    const flags = { ...drainDefaults, strategy: standingStrategy(process.env) };
+    const drain = { ...drainRequest(flags, signal), ...request, command: null, verb: 'drain' } as const;
     return wordsOf(await drainInstances(etcd, drain, ports));
   }
   if (action === 'pause') {
     const { pauseInstances } = await import('../../core/operations/pause.js');
-    return wordsOf(await pauseInstances(etcd, { ...request, ...takeOutRequest(takeOut), confirmWithinMs: followMs }));
+    const flags = { ...takeOutDefaults, strategy: standingStrategy(process.env) };
+    return wordsOf(await pauseInstances(etcd, { ...request, ...takeOutRequest(flags), ...follow }));
   }
   const { resumeInstances } = await import('../../core/operations/resume.js');
-  return wordsOf(await resumeInstances(etcd, { ...request, confirmWithinMs: followMs }));
+  return wordsOf(await resumeInstances(etcd, { ...request, ...follow }));
 }
 
 /** @throws the error that is in it */
@@ -83,7 +76,7 @@ function wordsOf(result: {
   return result.instances.map(({ address, state, condition }) => `${address} is ${state}: ${condition}`).join('; ');
 }
 
-function commandLine(action: ActionName, row: Row, { service, endpoints, flags }: ActionSettings): string {
+function commandLine(action: ActionName, row: Row, { service, endpoints, flags, program }: ActionSettings): string {
   const reached = endpoints.join(',');
   const connection = reached === '' || reached === defaultEndpoint ? [] : ['--endpoints', reached];
   for (const name of Object.keys(connectionFlags) as (keyof ConnectionFlagValues)[]) {
@@ -91,7 +84,8 @@ function commandLine(action: ActionName, row: Row, { service, endpoints, flags }
     if (value === true) connection.push(`--${name}`);
     else if (typeof value === 'string') connection.push(`--${name}`, withoutPassword(name, value));
   }
-  return ['lbctl', action, service() || 'SERVICE', selectorOf(row), ...connection].map(quoted).join(' ');
+  const words = [action, service() || 'SERVICE', selectorOf(row), ...connection];
+  return `${program} ${words.map(quoted).join(' ')}`;
 }
 
 /** A value that cannot be read has no address; its key is a selector as well. */

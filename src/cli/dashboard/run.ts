@@ -6,6 +6,7 @@ import type { Outcome, View } from '../base-command.js';
 import type { ConnectionFlagValues, OutputFormat } from '../flags.js';
 import type { Lifetime } from '../lifetime.js';
 import type { Keyboard } from '../output/keyboard.js';
+import { ownName } from '../own-name.js';
 import { dashboardActions } from './actions.js';
 import { type EndingSource, openSource, type Surroundings } from './open.js';
 import { endOf, printFrames } from './plain.js';
@@ -64,6 +65,7 @@ export async function runLive(
     service: () => source?.frame().service ?? opening.service,
     endpoints: settings?.endpoints ?? [],
     flags,
+    program: ownName(),
     connect: request.write ? context.connection : null,
     lifetime,
   });

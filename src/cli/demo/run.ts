@@ -1,4 +1,3 @@
-import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { formatDuration, longestTimerMs } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
@@ -6,6 +5,7 @@ import { sanitise } from '../../core/model/sanitise.js';
 import type { Outcome } from '../base-command.js';
 import { frameText } from '../dashboard/text.js';
 import type { Lifetime } from '../lifetime.js';
+import { ownName } from '../own-name.js';
 import { type DemoSession, demoClients, demoService, startDemo } from './session.js';
 
 export interface DemoRequest {
@@ -76,7 +76,7 @@ async function showLive(
 }
 
 function hintsOf(endpoint: string): readonly string[] {
-  const self = ownName(process.argv[1] ?? '');
+  const self = ownName();
   const flag = endpoint === 'http://127.0.0.1:2379' ? '' : ` --endpoints ${endpoint}`;
   return [
     'In another terminal:',
@@ -85,11 +85,6 @@ function hintsOf(endpoint: string): readonly string[] {
     `  ${self} list ${demoService}${flag}`,
     `  ${self} pick ${demoService}${flag} --key user:42`,
   ];
-}
-
-/** How this program was called, so that the same works again: a clone has no `lbctl` on the PATH. */
-function ownName(script: string): string {
-  return path.basename(script) === 'run.js' ? `node ${path.relative(process.cwd(), script)}` : 'lbctl';
 }
 
 /** @throws USAGE when the demo could never show anything. */

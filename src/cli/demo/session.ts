@@ -14,6 +14,7 @@ import { startEmbedded } from '../../embedded/server.js';
 import type { Actions } from '../../ui/dashboard/options.js';
 import { dashboardActions } from '../dashboard/actions.js';
 import type { Lifetime } from '../lifetime.js';
+import { ownName } from '../own-name.js';
 import { keepRestarting } from './restless.js';
 import { startTraffic } from './traffic.js';
 
@@ -89,6 +90,7 @@ export async function startDemo(
       service: () => demoService,
       endpoints: [registry.endpoint],
       flags: {},
+      program: ownName(),
       connect: async () => etcd,
       lifetime,
     });

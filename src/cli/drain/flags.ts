@@ -3,7 +3,18 @@ import { parseTimeout } from '../../core/model/duration.js';
 import { LbctlError } from '../../core/model/errors.js';
 import type { DrainRequest } from '../../core/operations/drain/request.js';
 import { selectionFlags, whoAmI } from '../steering/steering.js';
-import { takeOutFlags, takeOutRequest } from '../steering/take-out.js';
+import { takeOutDefaults, takeOutFlags, takeOutRequest } from '../steering/take-out.js';
+
+/** What holds when no flag says otherwise. */
+export const drainDefaults = {
+  ...takeOutDefaults,
+  'until-idle': false,
+  grace: '0',
+  timeout: '60s',
+  health: 'tcp',
+  'on-failure': 'keep',
+  'dry-run': false,
+} as const;
 
 /** What `drain` and `roll` have in common. */
 export const drainFlags = {
@@ -13,22 +24,22 @@ export const drainFlags = {
   grace: Flags.string({
     summary: 'Wait until it has been out of rotation for this long.',
     helpValue: 'DURATION',
-    default: '0',
+    default: drainDefaults.grace,
   }),
   timeout: Flags.string({
     summary: 'How long each wait may take: for what is asked above, and for CMD to bring it back healthy.',
     helpValue: 'DURATION',
-    default: '60s',
+    default: drainDefaults.timeout,
   }),
   health: Flags.string({
     summary: 'What must succeed before it is resumed: tcp, grpc, tcp://…, grpc://…/service, http://…',
     helpValue: 'CHECK',
-    default: 'tcp',
+    default: drainDefaults.health,
   }),
   'on-failure': Flags.option({
     summary: 'What becomes of an instance that is out when something fails, a Ctrl-C included.',
     options: ['keep', 'resume'] as const,
-    default: 'keep' as const,
+    default: drainDefaults['on-failure'],
   })(),
   'kill-after': Flags.string({
     summary: 'From the signal that ends CMD to SIGKILL.',

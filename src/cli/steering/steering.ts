@@ -18,11 +18,13 @@ export const selectionFlags = {
   reason: Flags.string({ summary: 'Why, for others to see.', helpValue: 'TEXT' }),
 };
 
+export const followDefaults = { timeout: '10s' };
+
 export const followFlag = {
   timeout: Flags.string({
     summary: 'How long the owners of the instances have to follow.',
     helpValue: 'DURATION',
-    default: '10s',
+    default: followDefaults.timeout,
   }),
 };
 

@@ -1,9 +1,13 @@
 import * as Flags from '@oclif/core/flags';
 import { systemClock } from '../../core/model/clock.js';
 import { parseTimeout } from '../../core/model/duration.js';
+import { LbctlError } from '../../core/model/errors.js';
 import type { Instance } from '../../core/model/instance.js';
 import { parseMinimum } from '../../core/operations/minimum.js';
 import { type StrategyChoice, strategyChoices } from '../../core/operations/strategy.js';
+
+/** What holds when no flag says otherwise. */
+export const takeOutDefaults = { 'min-available': '1', probe: false } as const;
 
 /** What the verbs that take instances out have in common. */
 export const takeOutFlags = {
@@ -18,7 +22,7 @@ export const takeOutFlags = {
   'min-available': Flags.string({
     summary: 'Refuse when fewer would stay up: a number, or a share of all; 0 lets the last one go.',
     helpValue: 'N|P%',
-    default: '1',
+    default: takeOutDefaults['min-available'],
   }),
   probe: Flags.boolean({ summary: 'Count only instances that accept a connection as available.' }),
   verify: Flags.string({
@@ -28,6 +32,19 @@ export const takeOutFlags = {
 };
 
 const probeMs = 1000;
+
+/**
+ * The strategy of who has no flag for it: what the environment says of all verbs.
+ * @throws USAGE as they do
+ */
+export function standingStrategy(env: Readonly<Record<string, string | undefined>>): StrategyChoice {
+  const asked = env.LBCTL_STRATEGY || 'auto';
+  const known = strategyChoices.find((name) => name === asked);
+  if (known) return known;
+  throw new LbctlError('USAGE', `LBCTL_STRATEGY is "${asked}", and no strategy`, {
+    suggestions: [`It takes one of ${strategyChoices.join(', ')}.`],
+  });
+}
 
 export function takeOutRequest(flags: {
   strategy: StrategyChoice;

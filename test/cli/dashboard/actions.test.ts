@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { type ActionSettings, dashboardActions } from '../../../src/cli/dashboard/actions.js';
 import { Lifetime } from '../../../src/cli/lifetime.js';
 import { readService } from '../../../src/core/discovery/read.js';
@@ -10,6 +10,7 @@ const settings = (of: Partial<ActionSettings> = {}): ActionSettings => ({
   service: () => 'shop.rpc',
   endpoints: ['127.0.0.1:2379'],
   flags: {},
+  program: 'lbctl',
   connect: null,
   lifetime: new Lifetime(),
   ...of,
@@ -32,6 +33,10 @@ describe('the command that does the same', () => {
     );
   });
 
+  test('calls this program as it was called', () => {
+    expect(line({ program: 'node bin/run.js' })).toBe('node bin/run.js pause shop.rpc 10.0.0.1:80');
+  });
+
   test('never shows a password, and is one command whatever etcd holds', () => {
     expect(line({ flags: { user: 'root:secret' } })).toBe('lbctl pause shop.rpc 10.0.0.1:80 --user root');
     expect(line({ service: () => "it's; rm -rf ~" })).toBe("lbctl pause 'it'\\''s; rm -rf ~' 10.0.0.1:80");
@@ -47,6 +52,7 @@ describe('with --write', () => {
   const admins = async () => (await readService(store.client(), 'shop.rpc')).instances.map(({ admin }) => admin);
   afterEach(() => {
     for (const key of store.keys()) store.delete(key);
+    vi.unstubAllEnvs();
   });
 
   test('an instance is paused, drained and resumed as the verbs do it', async () => {
@@ -59,6 +65,20 @@ describe('with --write', () => {
     );
     expect(await actions.run?.('resume', dashboardRow('10.0.0.1:80'), never)).toMatch(/^10\.0\.0\.1:80 is up: /);
     expect(await admins()).toEqual(['up', 'up']);
+  });
+
+  test('the strategy is the one that the verb would take from the environment', async () => {
+    vi.stubEnv('LBCTL_STRATEGY', 'delete');
+    store.put('shop.rpc/1', '10.0.0.1:80');
+    store.put('shop.rpc/2', '10.0.0.2:80');
+    await actions.run?.('pause', dashboardRow('10.0.0.1:80'), never);
+    expect(store.keys()).not.toContain('shop.rpc/1');
+    vi.stubEnv('LBCTL_STRATEGY', 'nuke');
+    for (const action of ['pause', 'drain'] as const) {
+      const refused = actions.run?.(action, dashboardRow('10.0.0.2:80'), never);
+      await expect(refused).rejects.toMatchObject({ code: 'USAGE' });
+    }
+    expect(store.keys()).toContain('shop.rpc/2');
   });
 
   test('the last one in rotation is not taken out', async () => {
