@@ -78,7 +78,8 @@ function wordsOf(result: {
 
 function commandLine(action: ActionName, row: Row, { service, endpoints, flags, program }: ActionSettings): string {
   const reached = endpoints.join(',');
-  const connection = reached === '' || reached === defaultEndpoint ? [] : ['--endpoints', reached];
+  const isDefault = reached === '' || reached.replace(/^http:\/\//, '') === defaultEndpoint;
+  const connection = isDefault ? [] : ['--endpoints', reached];
   for (const name of Object.keys(connectionFlags) as (keyof ConnectionFlagValues)[]) {
     const value = flags[name];
     if (value === true) connection.push(`--${name}`);

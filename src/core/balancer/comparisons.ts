@@ -1,6 +1,4 @@
 import type { Clock } from '../model/clock.js';
-import type { Candidate } from './balancer.js';
-import type { CountedNode } from './counted.js';
 
 /** One side of a comparison that a pick made. */
 export interface Compared {
@@ -28,7 +26,11 @@ const kept = 256;
 const second = 1;
 const forced = 2;
 
-type Side = CountedNode<Candidate>;
+/** What a policy keeps of one instance, as far as a comparison tells of it. */
+interface Side {
+  readonly instance: { readonly address: string };
+  readonly inFlight: number;
+}
 
 /** The last comparisons of a policy, written over in a circle: a pick allocates nothing for them. */
 export class Comparisons {

@@ -22,6 +22,7 @@ describe('the command that does the same', () => {
 
   test('names the instance, and how etcd is reached where that is not the default', () => {
     expect(line({})).toBe('lbctl pause shop.rpc 10.0.0.1:80');
+    expect(line({ endpoints: ['http://127.0.0.1:2379'] })).toBe('lbctl pause shop.rpc 10.0.0.1:80');
     expect(line({ endpoints: ['http://a:1', 'b:2'] })).toBe(
       'lbctl pause shop.rpc 10.0.0.1:80 --endpoints http://a:1,b:2',
     );
